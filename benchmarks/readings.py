@@ -135,9 +135,9 @@ def main() -> None:
     print(f"{len(once)} runs, by precision: {once['precision'].value_counts().to_dict()}.")
     for title, cells in panels(everything.cells).items():
         infer(title, everything, cells, readings, arguments.papers)
-    judge(everything, readings, config["comparison"])
-    for choices, by in (("loss", "n"), ("replacement", "n"), ("loss replacement", "n"), ("rate", "dataset")):
-        compare(everything, readings, config["comparison"], choices.split(), [by, "prior"])
+    judge(everything, readings, rule := config["comparison"])
+    for choices in ("loss", "replacement", "loss replacement", "scope replacement", "rate"):
+        compare(everything, readings, rule, choices.split(), ["dataset" if choices == "rate" else "n", "prior"])
 
 
 if __name__ == "__main__":
