@@ -34,7 +34,7 @@ class CorrectedRisk(Objective):
         laws = [task.law_of(size) if assumed is None else Law.dominant(assumed) for size in sizes]
         weights = [law.risk_weights(task.prior, task.target_prior) for law in laws]  # Theorem 1
         self.weights, self.loss = torch.tensor(weights, device=self.device), LOSSES[task.loss]
-        self.parts = torch.tensor(SCOPES[self.method.scope], dtype=torch.float32, device=self.device)
+        self.parts = self.weights.new_tensor(SCOPES[self.method.scope])
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the corrected risk (S,) and the four terms (S, 4)."""
