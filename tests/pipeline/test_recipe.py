@@ -2,8 +2,10 @@
 
 Tiny runs of every method, law, loss, network and choice of the protocol go through plan, split and job. Their numbers
 are compared with `numbers.json`. They are trained in float64. In float32 no training repeats between CPUs: Adam divides
-a gradient by its size, so a gradient that is zero but for rounding moves its weight by a whole step. If a change of code moves them on purpose, raise ``RECIPE`` in ``mdpu/settings.py``:
-every run is trained anew then. Afterwards write the new numbers:
+a gradient by its size, so a gradient that is zero but for rounding moves its weight by a whole step.
+
+If a change of code moves the numbers on purpose, raise ``RECIPE`` in ``mdpu/settings.py``: every run is trained anew
+then. Afterwards write the new numbers:
 
     python tests/pipeline/test_recipe.py
 """
