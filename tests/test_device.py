@@ -1,9 +1,11 @@
-"""Which device a process computes on, who holds a GPU, and whether training keeps its data there."""
+"""Which device a process computes on, which GPU a job takes, and whether training keeps its data there."""
 
 import subprocess
 import sys
-import threading
+import tempfile
+from contextlib import ExitStack
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from mdpu.errors import UserError
 from mdpu.methods import available_methods, load_method
 from mdpu.networks import TestSet, choose_device
-from mdpu.pipeline.device import describe, leased
+from mdpu.pipeline.device import describe, joined, least_used_gpu
 from mdpu.settings import Task
 from mdpu.train import train
 
@@ -43,33 +45,57 @@ def test_a_device_is_described_with_its_threads(monkeypatch):
     assert describe(CPU).endswith(f"{torch.backends.cpu.get_cpu_capability()} (2 threads)")
 
 
-def test_a_lease_is_of_a_name_that_nobody_holds_and_ends_with_its_holder(tmp_path):
-    taken = []
-
-    def wait_for_a_lease():
-        with leased(["a", "b"], tmp_path, poll_seconds=0.01) as third:
-            taken.append(third)
-
-    with leased(["a", "b"], tmp_path) as first, leased(["a", "b"], tmp_path) as second:
-        assert (first, second) == (0, 1)
-        waiting = threading.Thread(target=wait_for_a_lease)
-        waiting.start()
-        waiting.join(0.2)
-        assert waiting.is_alive()
-    waiting.join(10)
-    assert taken in ([0], [1])
+@pytest.mark.parametrize(
+    ("cards", "jobs", "expected"), [(["a"], 4, [4]), (["a", "b"], 5, [3, 2]), (["a", "b", "c"], 2, [1, 1, 0])]
+)
+def test_jobs_spread_over_cards_and_never_wait(tmp_path, cards, jobs, expected):
+    with ExitStack() as stack:
+        taken = [stack.enter_context(joined(cards, tmp_path)) for _ in range(jobs)]
+    assert [taken.count(position) for position in range(len(cards))] == expected
+    assert not [*tmp_path.glob("*.job")]
 
 
-def test_a_killed_holder_leaves_its_lease_to_others(tmp_path):
+def test_a_job_takes_the_card_that_another_has_left(tmp_path):
+    with ExitStack() as stack:
+        first = stack.enter_context(ExitStack())
+        assert first.enter_context(joined(["a", "b"], tmp_path)) == 0
+        assert stack.enter_context(joined(["a", "b"], tmp_path)) == 1
+        assert stack.enter_context(joined(["a", "b"], tmp_path)) == 0
+        first.close()
+        assert stack.enter_context(joined(["b", "a"], tmp_path)) == 0
+        assert stack.enter_context(joined(["b", "a"], tmp_path)) == 1
+
+
+def test_a_killed_job_no_longer_counts(tmp_path):
     program = (
-        "import sys, time\nfrom pathlib import Path\nfrom mdpu.pipeline.device import leased\n"
-        "with leased(['a'], Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)\n"
+        "import sys, time\nfrom pathlib import Path\nfrom mdpu.pipeline.device import joined\n"
+        "with joined(['a'], Path(sys.argv[1])):\n    print('joined', flush=True)\n    time.sleep(60)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout.readline() == "held\n"
-        holder.kill()
-    with leased(["a"], tmp_path) as position:
-        assert position == 0
+    with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout.readline() == "joined\n"
+        with joined(["a", "b"], tmp_path) as beside:
+            assert beside == 1
+        killed.kill()
+    with joined(["a", "b"], tmp_path) as afterwards:
+        assert afterwards == 0
+
+
+def test_a_job_chooses_among_the_cards_that_it_may_see(tmp_path, monkeypatch):
+    """CUDA_VISIBLE_DEVICES renumbers cards, so torch's numbers mean others; their UUIDs stay."""
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(torch.cuda, "set_device", lambda number: None)
+
+    def see(*uuids):
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: len(uuids))
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: SimpleNamespace(uuid=uuids[number]))
+
+    with ExitStack() as stack:
+        see("GPU-b")
+        assert stack.enter_context(least_used_gpu(torch.device("cuda"))) == torch.device("cuda:0")
+        see("GPU-b", "GPU-a")
+        assert stack.enter_context(least_used_gpu(torch.device("cuda"))) == torch.device("cuda:1")
+        assert stack.enter_context(least_used_gpu(torch.device("cuda:1"))) == torch.device("cuda:1")
+        assert stack.enter_context(least_used_gpu(torch.device("cuda"))) == torch.device("cuda:0")
 
 
 # -- a pretended GPU ---------------------------------------------------------------------------------

@@ -1,58 +1,68 @@
-"""The GPU of a training job, which no other job of the user holds, and the name of a device for provenance."""
+"""The GPU of a training job, which is the one with the fewest jobs, and the name of a device for provenance."""
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import platform
-import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 import torch
 from filelock import FileLock, Timeout
 
 
 @contextlib.contextmanager
-def leased(names: Sequence[str], folder: Path | None = None, poll_seconds: float = 1.0) -> Iterator[int]:
-    """Yield the position of a name, such as a GPU's UUID, that no other process holds; wait until there is one.
+def joined(names: Sequence[str], folder: Path | None = None) -> Iterator[int]:
+    """Yield the position of the name, such as a GPU's UUID, that the fewest processes have joined; of equals the first.
 
-    Snakemake counts GPUs but does not assign them, so the jobs of a machine use file locks, which the system releases
-    whenever a process ends. By default the locks are in a folder that all processes of the user share.
+    Snakemake counts GPUs but does not assign them. So each job of a machine holds a lock on a file of its own, whose
+    name begins with that of its GPU. The system releases the lock whenever the process ends. By default the files are
+    in a folder that all processes of the user share.
     """
     user = os.getuid() if hasattr(os, "getuid") else ""
-    folder = folder or Path(tempfile.gettempdir()) / f"mdpu-leases-{user}"
+    folder = folder or Path(tempfile.gettempdir()) / f"mdpu-jobs-{user}"
     folder.mkdir(parents=True, exist_ok=True)
-    waiting = False
-    while True:
-        for position, name in enumerate(names):
-            lock = FileLock(folder / f"{name}.lock")
-            try:
-                lock.acquire(blocking=False)
-            except Timeout:
-                continue
-            try:
-                yield position
-            finally:
-                lock.release()
-            return
-        if not waiting:
-            print(f"waiting for a GPU: other jobs hold all {len(names)}", file=sys.stderr)
-        waiting = True
-        time.sleep(poll_seconds)
+    with FileLock(folder / "choosing.lock"):
+        jobs = [_count_jobs(folder, name) for name in names]
+        position = jobs.index(min(jobs))
+        job = FileLock(folder / f"{names[position]}.{uuid4().hex}.job")
+        job.acquire()
+    try:
+        yield position
+    finally:
+        job.release()
+        Path(job.lock_file).unlink(missing_ok=True)
+
+
+def _count_jobs(folder: Path, name: str) -> int:
+    """Return how many processes hold a file of a name, and remove the files of those that ended."""
+    held = 0
+    for path in folder.glob(f"{glob.escape(name)}.*.job"):
+        lock = FileLock(path)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            held += 1
+        else:
+            lock.release()
+            path.unlink(missing_ok=True)
+    return held
 
 
 @contextlib.contextmanager
-def leased_gpu(device: torch.device) -> Iterator[torch.device]:
-    """Yield a GPU that no other job of this user holds.
+def least_used_gpu(device: torch.device) -> Iterator[torch.device]:
+    """Yield the GPU with the fewest jobs of this user; a job never waits.
 
-    ``CUDA_VISIBLE_DEVICES``, which SLURM sets, limits the choice, and so does a number in ``cuda:1``. A GPU is known by
-    its UUID, so jobs that see different GPUs under one number do not wait for one another.
+    How many jobs run at once is Snakemake's to say, by ``--resources gpu=N``. ``CUDA_VISIBLE_DEVICES``, which SLURM
+    sets, limits the choice, and so does a number in ``cuda:1``. A GPU is known by its UUID, so jobs that see one GPU
+    under different numbers count each other.
     """
     numbers = range(torch.cuda.device_count()) if device.index is None else [device.index]
-    with leased([str(torch.cuda.get_device_properties(number).uuid) for number in numbers]) as position:
+    with joined([str(torch.cuda.get_device_properties(number).uuid) for number in numbers]) as position:
         torch.cuda.set_device(numbers[position])
         yield torch.device("cuda", numbers[position])
 

@@ -109,7 +109,7 @@ def _train(
     import torch  # a finished cell does without it
 
     from mdpu.networks import TestSet, choose_device
-    from mdpu.pipeline.device import describe, leased_gpu
+    from mdpu.pipeline.device import describe, least_used_gpu
     from mdpu.train import train
 
     torch.set_num_threads(1)  # sums round by their number of parts; several jobs use several cores
@@ -120,7 +120,7 @@ def _train(
     rows, sides = load_npz(images, "train_images", "test_images"), load_npz(labels, "train", "test")
     evaluation = TestSet(rows["test_images"], sides["test"], rows["train_images"], sides["train"])
     chosen = choose_device(device if method.objective else "cpu")
-    with leased_gpu(chosen) if chosen.type == "cuda" else nullcontext(chosen) as where:
+    with least_used_gpu(chosen) if chosen.type == "cuda" else nullcontext(chosen) as where:
         # A GPU trains small networks of several seeds in the time of one, unless each has a prior of its own.
         together = where.type == "cuda" and not method.estimates_prior and settings.network != "resnet34"
         for group in [seeds] if together else [[seed] for seed in seeds]:
