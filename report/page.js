@@ -26,6 +26,8 @@
   const signed = (value) => (value === null ? "–" : (value < 0 ? "−" : "+") + Math.abs(value).toFixed(2));
   const raw = () => location.hash.slice(1);
   const hash = () => { try { return decodeURIComponent(raw()); } catch { return raw(); } };
+  // What follows the #. Mails and chats encode it whole, so it is decoded unless it is a query, which decodes its parts.
+  const place = () => (/^(comparisons[?]|reading=)/.test(raw()) ? raw() : hash());
 
   // -- light and dark ----------------------------------------------------------------------------
 
@@ -75,7 +77,7 @@
     const reset = make("button", { type: "button", textContent: "Show all" });
     controls.append(make("label", {}, "Search", search), reset, count);
 
-    const state = () => new URLSearchParams(raw().startsWith("comparisons?") ? raw().slice("comparisons?".length) : "");
+    const state = () => new URLSearchParams(place().startsWith("comparisons?") ? place().slice("comparisons?".length) : "");
     const compare = (key) => (first, second) => {
       const [a, b] = [first, second].map(({ row }) => valueOf(row, key));
       if (key === "verdict") return VERDICTS.indexOf(a) - VERDICTS.indexOf(b);
@@ -87,7 +89,7 @@
       const query = state();
       for (const select of selects) select.value = query.get(select.name) ?? "";
       if (document.activeElement !== search) search.value = query.get("q") ?? "";
-      const words = (query.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+      const words = (query.get("q") ?? "").toLowerCase().replace(/(^|\s)-(?=\d)/g, "$1−").split(/\s+/).filter(Boolean);
       let shown = 0;
       for (const { row } of rows) {
         const text = words.length ? row.textContent.toLowerCase() : "";
@@ -138,11 +140,13 @@
     numbers.set(cell, { cell, dataset, row, method, published, paperMean, paperStd, counted });
   }
   const epochsOf = judging?.choices.epochs.map(([value]) => value);
-  const trialsOf = ({ dataset, row, method }, { scope, loss, training, epochs }) => {
+  // The name of the cell whose runs a reading takes for a number, whatever their training.
+  const placeOf = ({ dataset, row, method }, { scope, loss }) => {
     const changed = [judging.changes.scope[scope], judging.changes.loss[loss]].map((own) => own?.[method] ?? method).filter((own) => own !== method);
     if (changed.length > 1) return undefined;  // nobody ran another scope with another loss
-    return judging.statistics[training]?.[`${dataset}/${row}/${changed[0] ?? method}`]?.[epochsOf.indexOf(epochs)];
+    return `${dataset}/${row}/${changed[0] ?? method}`;
   };
+  const trialsOf = (number, state) => judging.statistics[state.training]?.[placeOf(number, state)]?.[epochsOf.indexOf(state.epochs)];
   const judge = (number, state) => {
     const trials = trialsOf(number, state);
     return trials ? { ...rule.judge(trials, number.paperMean, number.paperStd, state), trials } : { verdict: "not run", reason: "", trials: null, difference: null };
@@ -156,8 +160,9 @@
   let state = protocol;
   let verdicts = new Map([...numbers].map(([cell, number]) => [cell, judge(number, state)]));
 
-  const remark = (mark, { verdict, difference, reason }) => {
-    const words = verdict + (difference === null ? "" : ` (${signed(difference)} points; ${reason})`);
+  const remark = (mark, { verdict, difference, reason, trials }) => {
+    const many = trials ? `; ${trials[2]} trial${trials[2] === 1 ? "" : "s"}` : "";
+    const words = verdict + (difference === null ? "" : ` (${signed(difference)} points; ${reason}${many})`);
     mark.className = `mark ${kind(verdict)}`;
     mark.title = words;
     mark.replaceChildren(GLYPHS[verdict], make("span", { className: "hidden-text", textContent: ` ${words}` }));
@@ -261,6 +266,32 @@
     showComparisons();
   };
 
+  // The reading and the rule as the address has them: where they depart from the protocol, as `epochs:all;loss:hinge`.
+  const readingText = () => Object.keys(protocol ?? {}).filter((key) => state[key] !== protocol[key]).map((key) => `${key}:${state[key]}`).join(";");
+  const BOUNDS = { margin: [0.1, 10], wider_margin: [0.1, 20], level: [0.51, 0.999] };
+  const readReading = (text) => {
+    const wanted = {};
+    for (const part of text.split(";")) {
+      const [key, value] = [part.slice(0, part.indexOf(":")), part.slice(part.indexOf(":") + 1)];
+      if (key in BOUNDS && Number(value) >= BOUNDS[key][0] && Number(value) <= BOUNDS[key][1]) wanted[key] = Number(value);
+      else if (Object.hasOwn(judging.choices, key) && judging.choices[key].some(([known]) => known === value)) wanted[key] = value;
+    }
+    return wanted;
+  };
+  // What the address asks for: a reading, and the number that is open.
+  const address = () => {
+    if (!/^(comparisons[?]|reading=)/.test(place())) return { reading: null, number: place() };
+    const query = new URLSearchParams(place().replace(/^comparisons[?]/, ""));
+    return { reading: query.get("reading"), number: query.get("number") };
+  };
+  const opened = () => (address().number in cells ? address().number : null);
+  const plain = (text) => encodeURIComponent(text).replaceAll("%3A", ":").replaceAll("%3B", ";").replaceAll("%2F", "/").replaceAll("%2C", ",").replaceAll("%20", "+");
+  const addressOf = (number) => {
+    if (!readingText()) return `#${number ?? ""}`;
+    return `#reading=${plain(readingText())}${number ? `&number=${number}` : ""}`;
+  };
+  let choose = () => {};
+
   const form = document.getElementById("judging");
   if (form && judging) {
     const TITLES = { epochs: "Epochs", scope: "Correction of", loss: "Loss", letters: "Letters", training: "Draws and training" };
@@ -282,22 +313,42 @@
     };
     const set = (wanted) => {
       state = { ...protocol, ...wanted };
+      fault.textContent = "";
       verdicts = new Map([...numbers].map(([cell, number]) => [cell, judge(number, state)]));
       show();
     };
+    let telling = 0;
+    const fault = make("output", { className: "fault" });
+    const faultOf = () => {
+      const input = Object.values(inputs).find((input) => !input.checkValidity());
+      if (input) return `${input.parentElement.firstChild.data} must be a number from ${input.min} to ${input.max}. The verdicts are unchanged.`;
+      if (Number(inputs.wider_margin.value) < Number(inputs.margin.value)) return "Wider margin must be at least as large as Margin. The verdicts are unchanged.";
+      return "";
+    };
     form.addEventListener("input", () => {
-      if (!form.checkValidity()) return;
+      fault.textContent = faultOf();
+      if (fault.textContent) return;
       const read = ([name, input]) => [name, name === "level" ? input.value / 100 : input.type === "number" ? Number(input.value) : input.value];
       set(Object.fromEntries(Object.entries(inputs).map(read)));
+      clearTimeout(telling);
+      telling = setTimeout(tell, 200);  // browsers limit how often an address changes
     });
     form.addEventListener("submit", (event) => event.preventDefault());
-    const choose = (wanted) => { set(wanted); write(); };
+    // A view of the comparisons keeps its address, with the reading in it.
+    const tell = () => {
+      if (!place().startsWith("comparisons")) return history.replaceState(null, "", addressOf(null));
+      const query = new URLSearchParams(place().split("?")[1] ?? "");
+      query.delete("reading");
+      if (readingText()) query.set("reading", readingText());
+      history.replaceState(null, "", `#comparisons${query.size ? `?${query}` : ""}`);
+    };
+    choose = (wanted) => { set(wanted); write(); };
     const usual = make("button", { type: "button", textContent: "As the protocol" });
-    usual.addEventListener("click", () => choose({}));
-    form.append(usual);
+    usual.addEventListener("click", () => { choose({}); tell(); });
+    form.append(usual, fault);
     for (const head of document.querySelectorAll("#readings-counts [data-chosen]")) {
       const button = make("button", { type: "button", title: "Judge by this reading", textContent: head.textContent });
-      button.addEventListener("click", () => choose(JSON.parse(head.dataset.chosen)));
+      button.addEventListener("click", () => { choose(JSON.parse(head.dataset.chosen)); tell(); });
       head.replaceChildren(button);
     }
     write();
@@ -361,34 +412,71 @@
     ];
   };
 
-  const fill = (name) => {
-    const { title, epochs, trials, curve: { lines, low, high, first, last } } = cells[name];
+  // The runs of a cell that the chosen reading counts: those of the page's own results, or of another training.
+  const TRAINED = ["training", "scope", "loss", "epochs"];  // what decides which runs and epochs are shown
+  const runsShown = (name) => {
+    const { epochs, trials, curve } = cells[name];
     const paper = numbers.get(name);
+    if (!paper || TRAINED.every((key) => state[key] === protocol[key])) {
+      const told = trials.map(([seed, accuracy, key, place, origin]) => ({ seed, accuracy, key, file: files[place], trained: trainedBy(origin) }));
+      return { epochs, trials: told, curve, commands: [`./run trace ${name}`, ...trials.map(([seed]) => `./run retrain ${name}/seed${seed}`)] };
+    }
+    const runs = judging.runs[state.training]?.[placeOf(paper, state)] ?? [];
+    const counted = runs.filter(({ accuracies }) => state.epochs in accuracies);
+    return {
+      epochs: judging.choices.epochs.find(([value]) => value === state.epochs)[1],
+      trials: counted.map(({ seed, accuracies, key, device, precision, day }) => ({
+        seed, key, file: null, accuracy: accuracies[state.epochs], trained: `${precision} on ${device}, ${day}`,
+      })),
+      curve: curveOf(counted),
+      commands: counted.map(({ key }) => `./run trace ${key}`),
+    };
+  };
+  const curveOf = (runs) => {
+    const values = runs.flatMap(({ curve }) => curve).filter((value) => value !== null);
+    const last = runs.length ? runs[0].epochs : 0;
+    if (!values.length) return { lines: [], low: 0, high: 100, first: 1, last };
+    const [low, high] = [5 * Math.floor(Math.min(...values) / 5), 5 * Math.floor(Math.max(...values) / 5) + 5];
+    const point = (value, place, { length }) => (value === null ? [] : [`${Math.round(place / Math.max(1, length - 1) * 200)},${Math.round(100 - (value - low) / (high - low) * 100)}`]);
+    return { lines: runs.map(({ curve }) => curve.flatMap(point).join(" ")), low, high, first: 1, last };
+  };
+  const choicesInWords = () => Object.entries(judging.choices)
+    .filter(([choice]) => state[choice] !== protocol[choice])
+    .map(([choice, values]) => values.find(([value]) => value === state[choice])[1]).join(", ");
+
+  const fill = (name) => {
+    const { title } = cells[name];
+    const paper = numbers.get(name);
+    const { epochs, trials, curve: { lines, low, high, first, last }, commands } = runsShown(name);
     const curve = draw("svg", { class: "curve", viewBox: "0 0 200 100", role: "img", "aria-label": `Test accuracy by epoch, from ${low} to ${high} %` },
       ...lines.map((points) => draw("polyline", { points })));
-    const seeds = trials.map(([seed]) => make("li", {}, draw("svg", { viewBox: "0 0 35 10", "aria-hidden": true }, draw("path", { d: "M0 5H35" })), `seed ${seed}`));
+    const seeds = trials.map(({ seed }) => make("li", {}, draw("svg", { viewBox: "0 0 35 10", "aria-hidden": true }, draw("path", { d: "M0 5H35" })), `seed ${seed}`));
     const shut = make("button", { type: "button", className: "shut", textContent: "Close", autofocus: true });
     shut.addEventListener("click", () => drawer.close());
-    drawer.replaceChildren(
-      shut,
-      make("h2", { id: "drawer-title", textContent: title }),
-      ...arithmetic(paper),
+    const other = paper && choicesInWords();
+    const trained = trials.flatMap(({ seed, accuracy, key, file, trained }) => [
+      make("dt", { textContent: `Seed ${seed}` }),
+      make("dd", {}, `${accuracy === null ? "diverged" : `${number(accuracy)} %`}, ${trained}; `, make("code", { textContent: key }), ...(file ? [" in ", make("code", { textContent: file })] : [])),
+    ]);
+    const told = trials.length ? [
       make("h3", { textContent: "Trials" }),
-      strip(trials, paper),
+      strip(trials.map(({ seed, accuracy }) => [seed, accuracy]), paper),
       make("p", { className: "quiet", textContent: `A dot is the accuracy of a trial, ${epochs}${paper ? "; the line is the paper’s mean" : ""}.` }),
       make("h3", { textContent: "Test accuracy by epoch" }),
       make("div", { className: "axis" }, make("span", { textContent: `${high} %` })),
       curve,
       make("div", { className: "axis" }, make("span", { textContent: `${low} %, epoch ${first}` }), make("span", { textContent: `epoch ${last}` })),
       make("ul", { className: "seeds" }, ...seeds),
+    ] : [make("p", { textContent: "Nobody ran this number under this reading." })];
+    drawer.replaceChildren(
+      shut,
+      make("h2", { id: "drawer-title", textContent: title }),
+      ...(other ? [make("p", { className: "reading", textContent: `Under the reading: ${other}.` })] : []),
+      ...arithmetic(paper),
+      ...told,
       ...underReadings(paper),
-      make("h3", { textContent: "Where it comes from" }),
-      make("dl", {}, ...trials.flatMap(([seed, accuracy, key, place, origin]) => [
-        make("dt", { textContent: `Seed ${seed}` }),
-        make("dd", {}, `${accuracy === null ? "diverged" : `${number(accuracy)} %`}, ${trainedBy(origin)}; `, make("code", { textContent: key }), " in ", make("code", { textContent: files[place] })),
-      ])),
-      make("h3", { textContent: "Trace it, train it again" }),
-      make("pre", { textContent: [`./run trace ${name}`, ...trials.map(([seed]) => `./run retrain ${name}/seed${seed}`)].join("\n") }),
+      ...(trials.length ? [make("h3", { textContent: "Where it comes from" }), make("dl", {}, ...trained)] : []),
+      ...(trials.length ? [make("h3", { textContent: "Trace it, train it again" }), make("pre", { textContent: commands.join("\n") })] : []),
     );
   };
   const origins = new Map([...document.querySelectorAll("#training tbody tr")].map((row) =>
@@ -402,17 +490,17 @@
     drawer.scrollTop = 0;
   };
   drawer.addEventListener("close", () => {
-    if (hash() in cells) history.replaceState(null, "", before || location.pathname + location.search);
+    if (opened()) history.replaceState(null, "", before || (readingText() ? addressOf(null) : location.pathname + location.search));
   });
   drawer.addEventListener("click", (event) => { if (event.target === drawer) drawer.close(); });
   const goTo = (name) => {
-    if (!(hash() in cells)) before = location.hash;
-    history.pushState(null, "", `#${name}`);
+    if (!opened()) before = location.hash;
+    history.pushState(null, "", addressOf(name));
     openCell(name);
   };
   document.addEventListener("click", (event) => {
     const place = event.target.closest?.("a[href^='#'], [data-cell]");
-    const name = place && (place.dataset.cell ?? decodeURIComponent(place.hash.slice(1)));
+    const name = place && (place.dataset.cell ?? decodeURIComponent(place.hash.slice(1)));  // of our own links
     if (!name || !(name in cells) || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     goTo(name);
@@ -434,9 +522,11 @@
   // -- the address -------------------------------------------------------------------------------
 
   const follow = () => {
-    if (hash() in cells) return openCell(hash());
+    const { reading } = address();
+    if (reading && reading !== readingText()) choose(readReading(reading));
+    if (opened()) return openCell(opened());
     if (drawer.open) drawer.close();
-    if (/^comparisons(\?|$)/.test(hash())) {
+    if (/^comparisons([?]|$)/.test(place())) {
       document.querySelector("#comparisons details").open = true;
       showComparisons();
       document.getElementById("comparisons")?.scrollIntoView();

@@ -15,11 +15,12 @@ from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
 from mdpu.pipeline.evaluate.published import METHODS, PROPOSED, TRIALS, published_cells
 from mdpu.pipeline.evaluate.readings import KEYS, Model, Panel, Readings, best_power, held_out, verdicts
 from mdpu.pipeline.files import write_csv, write_json
-from mdpu.pipeline.plan import DOMINANT, LOGISTIC, ROW, Plan
-from mdpu.pipeline.store import read_runs
+from mdpu.pipeline.plan import AXES, DOMINANT, LOGISTIC, ROW, Plan
+from mdpu.pipeline.store import Stored, read_runs
 from mdpu.threads import one_thread
 
 DECIMALS = 4  # of means and deviations in percent
+POINTS = 20  # of a curve
 FEWEST_CELLS = 12  # of a reading that is counted: fewer say nothing of the paper
 
 
@@ -61,6 +62,55 @@ def statistics(trials: pd.DataFrame) -> pd.DataFrame:
     """
     found = summarize(trials, KEYS)[[*KEYS, "mean", "std", "trials", "diverged"]]
     return found.round({"mean": DECIMALS, "std": DECIMALS})
+
+
+def place_name(row: Mapping[Any, Any]) -> str:
+    """Return the name of a cell whatever its training."""
+    return f"{row['dataset']}/m{row['tuple_size']}/n{row['n']}/prior{row['prior']}/{row['method']}"
+
+
+def shown_runs(trials: pd.DataFrame, runs: Mapping[tuple[Any, ...], Stored]) -> dict[str, dict[str, list[Any]]]:
+    """Return the runs behind the trials of all readings, by training and by the name of their cell.
+
+    Parameters
+    ----------
+    trials : DataFrame
+        As `Readings.read_trials` returns them.
+    runs : mapping
+        As `Readings.find_runs` returns them.
+
+    Returns
+    -------
+    dict
+        Of each run its ``seed``; ``accuracies`` in percent by value of the choice ``epochs``, None if it diverged; its
+        ``key``; ``device``, ``precision`` and ``day`` of its training; its number of ``epochs``; and ``curve``, the
+        test accuracy of up to `POINTS` epochs, evenly spread from the first to the last.
+    """
+    shown: dict[str, dict[str, list[Any]]] = {}
+    for values, rows in trials.groupby(list(AXES), sort=True):
+        axes: dict[str, Any] = dict(zip(AXES, values, strict=True))
+        run = runs[values]
+        history = run.history["accuracy"].to_numpy()
+        chosen = np.unique(np.linspace(0, len(history) - 1, POINTS).round().astype(int))
+        about = {
+            "seed": int(axes["seed"]),
+            "accuracies": dict(zip(rows["epochs"], map(_percent, rows["accuracy"]), strict=True)),
+            "key": run.key,
+            "device": run.about.get("device"),
+            "precision": run.about["precision"],
+            "day": str(run.about.get("date"))[:10],
+            "epochs": len(history),
+            "curve": [_percent(100 * value, 1) for value in history[chosen]],
+        }
+        shown.setdefault(axes["variant"], {}).setdefault(place_name(axes), []).append(about)
+    return shown
+
+
+def _percent(value: float, decimals: int = 2) -> float | None:
+    """Return a number of percent as JSON has it."""
+    if not np.isfinite(value):
+        return None
+    return round(float(value), decimals)
 
 
 def counts(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> list[dict[str, Any]]:
@@ -142,7 +192,8 @@ def judged_trials(plan: Plan, readings: Readings, trials: pd.DataFrame) -> pd.Da
 def write_readings(plan: Plan, files: Iterable[Path], csv: Path, json: Path) -> Panel:
     """Write our statistics under every reading (CSV) and counts of the verdicts (JSON); return the plan's panel."""
     readings, rule = Readings(plan.config), plan.config["comparison"]
-    every = readings.read_trials((run for file in files for run in read_runs(file).values()), METHODS)
+    runs = readings.find_runs((run for file in files for run in read_runs(file).values()), METHODS)
+    every = readings.read_trials(runs.values(), METHODS)
     trials = judged_trials(plan, readings, every)
     panel, literal = plan_panel(plan, readings, trials), readings.named["literal"]
     judged = dict(zip(map(readings.name, panel.readings), verdicts(panel, rule), strict=True)).get(
@@ -154,6 +205,7 @@ def write_readings(plan: Plan, files: Iterable[Path], csv: Path, json: Path) -> 
         "best": best(panel, plan_panel(plan, readings, every), readings, rule),
         "literal": None if judged is None else {"reading": literal, **_counted(judged)},
         "tried": len(places_tried(panel)),
+        "runs": shown_runs(trials, runs),
     }
     write_json(json, found)
     return panel

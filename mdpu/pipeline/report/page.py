@@ -161,13 +161,14 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
     expected = plan.config.get("expected")
     verification = verify(summary, Path(expected)) if expected else None
     with_others, readings = pd.concat([own for _, own, _, _ in pages]), Readings(plan.config)
-    facts: dict[str, Any] = {"counts": [], "tried": 0}
+    facts: dict[str, Any] = {"counts": [], "tried": 0, "runs": {}}
     if is_compared(plan):
         facts = read_json(at / "readings.json")
     if facts["tried"]:
         shown["paper"].append(specification_section(plan.layout.figure(SPECIFICATION), facts["tried"]))
     statistics = read_csv(at / "readings.csv") if facts["tried"] else None
-    judging = reading_data(readings, [own for _, own, _, _ in pages], statistics, plan.config["comparison"])
+    compared = [own for _, own, _, _ in pages]
+    judging = reading_data(readings, compared, statistics, facts["runs"], plan.config["comparison"])
     every_section = [section for group in reversed(PARTS) for section in shown[group]]
     beyond = (section["name"] for section in every_section if "beyond" in map(family, section.get("methods", ())))
     pictures = (section for section in every_section if "image" in section and section["trials"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INCONCLUSIVE, NOT_RUN, REPRODUCED
 from mdpu.pipeline.evaluate.published import NUMERALS, family, in_one_reading, published_cells
 from mdpu.pipeline.evaluate.readings import Readings
-from mdpu.pipeline.evaluate.rejudge import DECIMALS
+from mdpu.pipeline.evaluate.rejudge import DECIMALS, place_name
 from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.files import read_csv, read_json
 from mdpu.pipeline.plan import CELL, Plan, cell_name
@@ -150,6 +150,19 @@ VALUES = {
     "a-i": "A to I",
     "all-26": "all 26 letters",
 }
+# Those whose words would not tell without their choice.
+WORDS = {
+    ("overlap", "disjoint"): "tuples and unlabeled images apart",
+    ("unlabeled", "half"): "half as many unlabeled images",
+    ("unlabeled", "2n"): "twice as many unlabeled images",
+    ("unlabeled", "3n"): "three times as many unlabeled images",
+    ("counts", "images"): "n counts images",
+    ("layers", "one-hidden"): "one hidden layer",
+    ("layers", "three-hidden"): "three hidden layers",
+    ("batch", "images"): "minibatches of 3,000 images",
+    ("optimizer", "adamw"): "AdamW",
+}
+TITLES = {"rate": "learning rate", "decay": "weight decay"}  # of choices whose values are numbers
 VALUES |= {loss: f"{loss.replace('-', ' ')} loss" for loss in ("logistic", "hinge", "squared", "usual-ramp")}
 
 
@@ -172,8 +185,15 @@ def reading_rows(facts: Mapping[str, Any], readings: Readings) -> list[dict[str,
 
 def reading_words(reading: Mapping[str, str], readings: Readings) -> str:
     """Return where a reading departs from the protocol, in readers' words."""
-    departures = readings.departures(reading).items()
-    return " and ".join(VALUES.get(value, f"{of} {value}") for of, value in departures) or "the protocol"
+    words = [value_words(choice, value) for choice, value in readings.departures(reading).items()]
+    return " and ".join(words) or "the protocol"
+
+
+def value_words(choice: str, value: str) -> str:
+    """Return a value of a choice in readers' words."""
+    if (choice, value) in WORDS:
+        return WORDS[choice, value]
+    return VALUES.get(value, f"{TITLES.get(choice, choice)} {value}")
 
 
 def _chosen(reading: Mapping[str, str], readings: Readings) -> dict[str, str]:
@@ -182,14 +202,19 @@ def _chosen(reading: Mapping[str, str], readings: Readings) -> dict[str, str]:
 
 
 def reading_data(
-    readings: Readings, comparisons: Sequence[pd.DataFrame], statistics: pd.DataFrame | None, rule: Mapping[str, float]
+    readings: Readings,
+    comparisons: Sequence[pd.DataFrame],
+    statistics: pd.DataFrame | None,
+    runs: Mapping[str, Mapping[str, list[Any]]],
+    rule: Mapping[str, float],
 ) -> dict[str, Any]:
     """Return what the page's script judges by, ready for JSON.
 
     ``choices`` are the values of each choice that the runs tell apart, with their titles; ``changes`` what a scope, a
     loss and the letters put in the place of methods and datasets; ``numbers`` the comparisons that were run, of which
     those of the first table count in the headline; ``statistics`` mean, deviation, trials and diverged ones of each
-    cell by training, in the order of the epochs. The protocol's are those of the comparisons.
+    cell by training, in the order of the epochs. The protocol's are those of the comparisons. ``runs`` are those of
+    `mdpu.pipeline.evaluate.rejudge.shown_runs`, of the rows that were compared.
     """
     compared = [were_run(own) for own in comparisons]
     own = pd.concat(
@@ -198,13 +223,13 @@ def reading_data(
     protocol, epochs = readings.name(readings.protocol), readings.values("epochs")
     by_training: dict[str, dict[str, list[list[float | None] | None]]] = {protocol: {}}
     for row in own.to_dict("records"):
-        by_training[protocol][_place(row)] = [_facts(row), *[None] * (len(epochs) - 1)]
+        by_training[protocol][place_name(row)] = [_facts(row), *[None] * (len(epochs) - 1)]
     rows = {place.rpartition("/")[0] for place in by_training[protocol]}
     for row in [] if statistics is None else statistics.to_dict("records"):
-        if _place(row).rpartition("/")[0] not in rows:
+        if place_name(row).rpartition("/")[0] not in rows:
             continue
         column, cells = epochs.index(row["epochs"]), by_training.setdefault(row["variant"], {})
-        values = cells.setdefault(_place(row), [None] * len(epochs))
+        values = cells.setdefault(place_name(row), [None] * len(epochs))
         values[column] = values[column] or _facts(row)
     methods = {name.rpartition("/")[2] for cells in by_training.values() for name in cells}
     there = {"epochs": epochs if statistics is not None else epochs[:1], "training": [*by_training]}
@@ -212,8 +237,10 @@ def reading_data(
     for choice, (part, found) in parts.items():
         changed = {value: set(readings.changes({choice: value})[part].values()) for value in readings.values(choice)}
         there[choice] = [value for value, ours in changed.items() if not ours or ours & found]
+    titles = {training: reading_words(readings.trainings[training], readings) for training in there["training"]}
+    titles |= {value: VALUES.get(value, value) for choice in there if choice != "training" for value in there[choice]}
     return {
-        "choices": {choice: [[one, VALUES.get(one, one)] for one in values] for choice, values in there.items()},
+        "choices": {choice: [[value, titles[value]] for value in values] for choice, values in there.items()},
         "changes": {
             choice: {value: readings.changes({choice: value})[part] for value in there[choice]}
             for choice, (part, _) in parts.items()
@@ -221,17 +248,18 @@ def reading_data(
         "chosen": _chosen(readings.protocol, readings),
         "rule": dict(rule),
         "numbers": [
-            [row["cell"], _place(row), row["published_dataset"], row["published_mean"], row["published_std"],
+            [row["cell"], place_name(row), row["published_dataset"], row["published_mean"], row["published_std"],
              bool(row["counted"] == 1)]
             for row in own.to_dict("records")
         ],
         "statistics": by_training,
+        "runs": {training: _of_rows(cells, rows) for training, cells in runs.items()},
     }  # fmt: skip
 
 
-def _place(row: Mapping[Any, Any]) -> str:
-    """Return the name of a cell whatever its training."""
-    return f"{row['dataset']}/m{row['tuple_size']}/n{row['n']}/prior{row['prior']}/{row['method']}"
+def _of_rows(cells: Mapping[str, list[Any]], rows: Collection[str]) -> dict[str, list[Any]]:
+    """Return the runs of the cells of some rows."""
+    return {cell: runs for cell, runs in cells.items() if cell.rpartition("/")[0] in rows}
 
 
 def _facts(row: Mapping[Any, Any]) -> list[float | None]:

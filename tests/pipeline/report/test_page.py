@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import re
 import shutil
 import subprocess
+from urllib.parse import quote_plus
 
 import numpy as np
 import pandas as pd
@@ -130,12 +132,13 @@ def judged(comparison, statistics, setting):
 def test_the_page_judges_by_a_readers_own_reading_as_python_does(page, synthetic, comparison):
     """Two hundred random settings, in one call: rows, bars, grid, forest and headline follow."""
     random = np.random.default_rng(0)
-    settings = [
-        {name: str(random.choice(values)) for name, values in CHOICES.items()}
-        | {"margin": round(random.uniform(0.1, 3), 3), "wider_margin": round(random.uniform(0.5, 5), 3)}
-        | {"level": round(random.uniform(51, 99.8), 2)}
-        for _ in range(200)
-    ]
+    settings = []
+    for _ in range(200):
+        choices = {name: str(random.choice(values)) for name, values in CHOICES.items()}
+        margin = round(random.uniform(0.1, 3), 3)
+        wider_margin = round(margin + random.uniform(0, 3), 3)
+        level = round(random.uniform(51, 99.8), 2)
+        settings.append({**choices, "margin": margin, "wider_margin": wider_margin, "level": level})
     statistics = read_csv(synthetic.layout.results / "readings.csv")
     page.set_script_timeout(200)
     for setting, shown in zip(settings, page.execute_script(JUDGE, settings), strict=True):
@@ -176,6 +179,80 @@ def test_a_number_says_under_which_readings_it_is_reproduced(page, synthetic, co
     marks = page.find_elements(By.CSS_SELECTOR, "#drawer td .mark")
     looks = [mark.get_attribute("class").split() for mark in marks]
     assert [look[1] for look in looks if "unrun" not in look] == run
+
+
+def go_to(page, fragment):
+    """Follow an address within the page, without waiting for the browser to tell the page."""
+    page.execute_script("location.hash = arguments[0]; dispatchEvent(new PopStateEvent('popstate'))", fragment)
+
+
+PANEL = """return arguments[0].map((address) => {
+  location.hash = address;
+  dispatchEvent(new PopStateEvent("popstate"));
+  const drawer = document.getElementById("drawer");
+  const terms = [...drawer.querySelectorAll("dl dt")];
+  const number = new URLSearchParams(address).get("number");
+  const rows = [...document.querySelectorAll("#comparisons-table tbody tr")];
+  const row = rows.find((row) => row.querySelector("a").hash.slice(1) === number);
+  return {
+    verdict: row.querySelector("[data-label=Verdict]").dataset.value,
+    facts: Object.fromEntries(terms.map((term) => [term.textContent, term.nextSibling.textContent])),
+    trials: drawer.querySelector("svg.strip")?.getAttribute("aria-label") ?? null,
+  };
+});"""
+
+
+def test_the_trials_of_a_number_give_the_verdict_that_the_table_shows(page, comparison):
+    """Fifty random readings and numbers, each opened by its address."""
+    random = np.random.default_rng(1)
+    own = comparison[comparison["method"].isin(PROPOSED)].reset_index(drop=True)
+    drawn = []
+    for _ in range(50):
+        choices = {name: str(random.choice(values)) for name, values in CHOICES.items()}
+        if choices["scope"] != "whole":
+            choices["loss"] = "logistic"  # nobody ran both
+        reading = ";".join(f"{name}:{value}" for name, value in choices.items()) + ";level:0.9"
+        drawn.append((own.loc[random.integers(len(own))], reading))
+    addresses = [f"reading={quote_plus(reading)}&number={row['cell']}" for row, reading in drawn]
+    page.set_script_timeout(200)
+    found = page.execute_script(PANEL, addresses)
+    rule = {"level": 0.9, "margin": 1.0, "wider_margin": 2.0}
+    compared = 0
+    for (row, reading), shown in zip(drawn, found, strict=True):
+        assert shown["facts"]["Verdict"] == shown["verdict"], reading
+        if shown["trials"] is None:
+            assert shown["verdict"] == "not run", reading
+            continue
+        trials = np.array([float(value) for value in re.findall(r"[\d.]+(?=,| %)", shown["trials"].split(";")[0])])
+        ours = Trials(trials.mean(), trials.std(ddof=1), len(trials))
+        paper = Trials(row["published_mean"], row["published_std"], 3)
+        assert judge_trials(ours, np.array(0), paper, rule)[3] == shown["verdict"], reading
+        assert f"{len(trials)} trials" in shown["facts"]["Ours"]
+        compared += 1
+    assert compared > 10
+    go_to(page, "")
+
+
+def test_a_reading_has_an_address_that_a_mail_may_encode(page):
+    go_to(page, "comparisons%3Fverdict%3Dreproduced")
+    select = page.find_element(By.CSS_SELECTOR, "#comparisons select[name=verdict]")
+    assert select.get_property("value") == "reproduced"
+    go_to(page, "reading=epochs:all")
+    assert page.find_element(By.CSS_SELECTOR, "#judging select[name=epochs]").get_property("value") == "all"
+    click(page.find_element(By.CSS_SELECTOR, "#judging button"))
+    assert "reading" not in page.current_url
+
+
+def test_a_margin_that_cannot_be_is_refused_in_words(page):
+    fault = page.find_element(By.CSS_SELECTOR, "#judging .fault")
+    margin = page.find_element(By.CSS_SELECTOR, "#judging input[name=margin]")
+    change = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', { bubbles: true }))"
+    for value in ("3", "-3", ""):
+        page.execute_script(change, margin, value)
+        assert fault.text
+    page.execute_script(change, margin, "0.5")
+    assert not fault.text
+    click(page.find_element(By.CSS_SELECTOR, "#judging button"))
 
 
 def test_the_counts_beside_the_headline_are_choices(page, synthetic):
