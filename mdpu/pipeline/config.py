@@ -181,7 +181,7 @@ def check_config(config: Config) -> None:
             )
     _check_readings(config)
     for name, experiment in definitions["experiments"].items():
-        for place, axes in enumerate(grids(merge(config["axes"], experiment))):
+        for place, axes in enumerate(grids(with_axes(experiment, config))):
             _check_grid(axes, config, f"config key definitions.experiments.{name}{'.also' if place else ''}")
 
 
@@ -218,12 +218,17 @@ def _check_grid(axes: Config, config: Config, where: str) -> None:
         known(method, methods, f"{where}.method")
     for dataset in axes.get("datasets", []):
         known(dataset, datasets, f"{where}.datasets")
-    for axis, names in (("n", datasets), ("method", datasets), ("seed", methods)):
+    for axis, names in (("n", datasets), ("method", datasets), ("seed", [*datasets, *methods])):
         if isinstance(axes.get(axis), Mapping):
             for name in axes[axis].keys() - {"default"}:
                 known(name, [*names, "default"], f"{where}.{axis}")
     for variant in axes["variant"]:
         known(variant, config["definitions"]["variants"], f"{where}.variant")
+
+
+def with_axes(experiment: Mapping[str, Any], config: Config) -> Config:
+    """Return an experiment's definition with the axes that it does not have itself; one that it has is all its own."""
+    return {**config["axes"], **experiment}
 
 
 def grids(spec: Mapping[str, Any]) -> list[Config]:

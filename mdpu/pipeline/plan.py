@@ -21,7 +21,7 @@ from typing import Any
 from mdpu.errors import UserError
 from mdpu.law import Law, named_law
 from mdpu.methods import load_method
-from mdpu.pipeline.config import BASE, Config, grids, known, merge, selected
+from mdpu.pipeline.config import BASE, Config, grids, known, merge, selected, with_axes
 from mdpu.pipeline.data.images import is_path
 from mdpu.pipeline.data.own import is_colour
 from mdpu.pipeline.data.sources import SOURCES
@@ -145,13 +145,20 @@ def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
         )
         for cell, law in itertools.product(cells, grid["law"]):
             *_, method, _ = cell
-            for seed in values_for(method, grid["seed"]):
+            for seed in seeds_for(dataset, method, grid["seed"]):
                 yield Run(**dict(zip(AXES, (*cell, seed, law), strict=True)))
 
 
 def values_for(name: str, axis: Any) -> Any:
     """Return the values of an axis for a dataset or a method: those under its name, or those of all."""
     return axis.get(name, axis["default"]) if isinstance(axis, Mapping) else axis
+
+
+def seeds_for(dataset: str, method: str, axis: Any) -> list[int]:
+    """Return the seeds of a method on a dataset: those under the dataset's name, the method's, or those of all."""
+    if isinstance(axis, Mapping) and dataset in axis:
+        return list(axis[dataset])
+    return list(values_for(method, axis))
 
 
 # The parts of the report in order, by the value of `part` in an experiment's definition.
@@ -311,7 +318,7 @@ class Plan:
 
     def _experiment(self, name: str) -> Experiment | None:
         """Return a selected experiment, or None if it spans none of the selected datasets."""
-        spec = merge(self.config["axes"], self.config["definitions"]["experiments"][name])
+        spec = with_axes(self.config["definitions"]["experiments"][name], self.config)
         facts = {"part": spec.get("part", "paper"), "options": spec.get("options", {})}
         if "tuple_size" not in spec:
             return Experiment(name, spec["kind"], spec["title"], **facts)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mdpu.errors import UserError
 from mdpu.methods import available_methods
 from mdpu.pipeline.config import load_config
+from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Departure, Plan, Run, canonical_prior, parse_run
 
 VARIANTS = {
@@ -102,6 +103,26 @@ def test_a_method_may_have_trials_of_its_own():
     assert found == {("ure", 1), ("abs", 1), ("abs", 2), ("abs", 3)}
     # The split of a cell holds the trials of all methods.
     assert set(plan.drawing("flat/base/m2/n30/prior0.4")["trials"]) == {"1", "2", "3", "4", "5"}
+
+
+def test_a_dataset_may_have_trials_of_its_own_and_they_come_first():
+    seed = {"default": [1], "abs": [1, 2, 3], "deep": [7]}
+    plan = Plan(config(**{FIRST + "seed": seed}))
+    found = {(run.dataset, run.method, run.seed) for run in plan.experiment("first").runs}
+    assert {one for one in found if one[0] == "deep"} == {("deep", "ure", 7), ("deep", "abs", 7)}
+    assert ("flat", "abs", 3) in found
+
+
+def test_an_experiments_seeds_take_the_place_of_all_of_the_axes():
+    plan = Plan(config(axes__seed={"default": [1], "abs": [1, 2, 3]}, **{FIRST + "seed": {"default": [4]}}))
+    assert {run.seed for run in plan.experiment("first").runs} == {4}
+    assert {run.seed for run in plan.experiment("second").runs if run.method == "abs"} == {1, 2, 3}
+
+
+@pytest.mark.parametrize("name", ["reference", "own-split", "laws", "bags"])
+def test_a_shipped_selection_trains_nothing(name):
+    plan = Plan(load_config([REPOSITORY / "config" / f"{name}.yaml"]))
+    assert [cell for cell in plan.cells if plan.to_train(cell)] == []
 
 
 def test_an_experiment_without_runs_of_the_selected_datasets_is_not_run():

@@ -1,4 +1,4 @@
-# INPUTS   summary.csv, metrics.parquet; for Figure 1 the images and labels of the first dataset
+# INPUTS   runs.csv, metrics.parquet; for Figure 1 the images and labels of the first dataset
 # OUTPUTS  tables/<experiment>.csv, .tex, -paper.tex; figures/<experiment>.svg, .pdf
 #
 # The files that a kind reads and writes decide its rule. So a new kind of figure of the metrics, or of table
@@ -7,13 +7,13 @@
 
 rule table:
     input:
-        summary=rules.collect.output.summary,
+        runs=rules.collect.output.runs,
     output:
         shown(CSV, TEX, PAPER),
     log:
         RESULTS / "logs/show/{experiment}.log",
     wildcard_constraints:
-        experiment=alike(["summary"], [CSV, TEX, PAPER]),
+        experiment=alike(["runs"], [CSV, TEX, PAPER]),
     conda:
         "../../envs/mdpu.yaml"
     params:

@@ -151,6 +151,11 @@ def _short(file: Path) -> str:
     return str(file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else file)
 
 
+def cells_of(runs: Iterable[Run], described: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of some runs alone, as `summarize` does; `described` may have further trials of them."""
+    return summarize(described.merge(pd.DataFrame(list(runs)), on=list(AXES)))
+
+
 def summarize(accuracies: pd.DataFrame, keys: Sequence[str] = CELL) -> pd.DataFrame:
     """Return ``mean`` and ``std`` (ddof = 1) in percent of each cell's trials that did not diverge, by its keys.
 

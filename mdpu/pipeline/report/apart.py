@@ -35,11 +35,11 @@ class Apart:
         for experiment in self.plan.experiments.values():
             svg = self.figures / f"{experiment.name}.svg"
             if experiment.kind == "table":
-                cells = table_cells(self.plan, experiment, self.summary)
+                cells = table_cells(self.plan, experiment, self.runs)
                 section = table_section(self.plan, experiment, cells)
             elif svg.exists():
                 caption = load_kind(experiment.kind).caption(experiment)
-                section = figure_section(self.plan, experiment, caption, svg, self.summary)
+                section = figure_section(self.plan, experiment, caption, svg, self.runs)
             else:
                 continue
             place = {"name": f"{name}-{experiment.name}", "downloads": []}

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from mdpu.errors import UserError
 from mdpu.methods import load_method
+from mdpu.pipeline.evaluate.collect import cells_of
 from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.files import read_csv
 from mdpu.pipeline.plan import CELL, Experiment, Plan, Run
@@ -111,13 +112,13 @@ def downloads(files: Iterable[Path]) -> list[dict[str, str]]:
     ]
 
 
-def seen(plan: Plan, experiment: Experiment, summary: pd.DataFrame | None = None) -> str:
+def seen(plan: Plan, experiment: Experiment, described: pd.DataFrame | None = None) -> str:
     """Return what a figure of runs shows, for those who do not see it: range, and each method's mean accuracy."""
     if not experiment.runs:
         return experiment.title
-    cells = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
-    known = read_csv(plan.layout.summary) if summary is None else summary
-    shown = cells.merge(known, on=list(CELL)).dropna(subset="mean")
+    keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
+    cells = cells_of(experiment.runs, read_csv(plan.layout.runs) if described is None else described)
+    shown = keys.merge(cells, on=list(CELL)).dropna(subset="mean")
     if shown.empty:
         return f"{experiment.title}. Every trial diverged."
     means = shown.groupby("method", sort=False)["mean"].mean().sort_values(ascending=False)
@@ -130,11 +131,11 @@ def seen(plan: Plan, experiment: Experiment, summary: pd.DataFrame | None = None
 
 
 def figure_section(
-    plan: Plan, experiment: Experiment, caption: str, svg: Path, summary: pd.DataFrame | None = None
+    plan: Plan, experiment: Experiment, caption: str, svg: Path, described: pd.DataFrame | None = None
 ) -> dict[str, Any]:
     """Return a figure for the template: name, title, caption, image, what it shows in words, and its trials.
 
-    `summary` is the plan's own unless given.
+    `described` are the plan's own runs unless given.
     """
     return {
         "template": "sections/figure.html.j2",
@@ -143,7 +144,7 @@ def figure_section(
         "caption": caption,
         "trials": trials_of(experiment.runs),
         "not_run": list(missing_datasets(plan, experiment).values()),
-        "seen": seen(plan, experiment, summary),
+        "seen": seen(plan, experiment, described),
         **figure(svg),
     }
 

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from mdpu.errors import UserError
-from mdpu.pipeline.config import Config, explain, grids, known, merge, selected
+from mdpu.pipeline.config import Config, explain, grids, known, selected, with_axes
 from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
 from mdpu.pipeline.files import digest
 from mdpu.pipeline.plan import PARTS, Experiment, Plan
@@ -46,7 +46,7 @@ class Kind:
         From (plan, experiment, outputs) to the variables of its section in the report, among them ``name``, ``title``
         and ``template``, a file of ``report``.
     reads : tuple of str
-        ``summary`` or ``metrics`` if its experiments have runs; ``images`` and ``labels`` of the first dataset that is
+        ``runs`` or ``metrics`` if its experiments have runs; ``images`` and ``labels`` of the first dataset that is
         selected; none if it needs no file.
     files : tuple of str
         Paths in the folder of results, with ``{name}`` for the experiment's name.
@@ -76,7 +76,7 @@ class Kind:
     @property
     def has_runs(self) -> bool:
         """Whether its experiments are grids of runs."""
-        return bool({"summary", "metrics"} & {*self.reads})
+        return bool({"runs", "metrics"} & {*self.reads})
 
 
 def available_kinds() -> list[str]:
@@ -96,7 +96,7 @@ def check(config: Config) -> None:
     for name, definition in config["definitions"]["experiments"].items():
         where = f"config key definitions.experiments.{name}"
         known(definition["kind"], available_kinds(), f"{where}.kind")
-        kind, spec = load_kind(definition["kind"]), merge(config["axes"], definition)
+        kind, spec = load_kind(definition["kind"]), with_axes(definition, config)
         options = {"type": "object", "additionalProperties": False, "properties": kind.options}
         error = best_match(Draft202012Validator(options).iter_errors(spec.get("options", {})))
         if error is not None:

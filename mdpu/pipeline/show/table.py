@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mdpu.methods import load_method
-from mdpu.pipeline.evaluate.collect import epochs_in_words
+from mdpu.pipeline.evaluate.collect import cells_of, epochs_in_words
 from mdpu.pipeline.evaluate.published import beside_published, missing_datasets
 from mdpu.pipeline.files import read_csv, write_csv, write_text
 from mdpu.pipeline.plan import CELL, Experiment, Plan, cell_name
@@ -23,7 +23,7 @@ EMPTY = "not run"
 
 def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) -> None:
     """Write an experiment of this kind as CSV, beside the published values, and as LaTeX without and with them."""
-    beside = table_cells(plan, experiment, read_csv(inputs["summary"]))
+    beside = table_cells(plan, experiment, read_csv(inputs["runs"]))
     table, *papers = outputs
     write_csv(beside, table)
     datasets, methods = plan.titles(beside["dataset"]), list(dict.fromkeys(beside["method"]))
@@ -34,10 +34,13 @@ def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) 
         write_text(file, latex_table(beside, datasets, methods, title, file.stem, not_run, both))
 
 
-def table_cells(plan: Plan, experiment: Experiment, summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of an experiment beside the published ones, in its order."""
+def table_cells(plan: Plan, experiment: Experiment, described: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells of an experiment beside the published ones, in its order, with its own trials alone.
+
+    `described` are runs as `mdpu.pipeline.evaluate.collect.describe_runs` returns them, also of other experiments.
+    """
     keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
-    cells = keys.merge(summary, on=list(CELL), how="left", validate="one_to_one")
+    cells = keys.merge(cells_of(experiment.runs, described), on=list(CELL), how="left", validate="one_to_one")
     return beside_published(cells, plan.published_names)
 
 
@@ -170,7 +173,7 @@ def table_section(plan: Plan, experiment: Experiment, cells: pd.DataFrame) -> di
 KIND = Kind(
     write=write,
     section=section,
-    reads=("summary",),
+    reads=("runs",),
     files=(*TABLE, f"tables/{{name}}{WITH_PAPER}"),
     single=("variant", "tuple_size", "n", "loss"),
 )

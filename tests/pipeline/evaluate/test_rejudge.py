@@ -38,7 +38,7 @@ def test_of_a_plans_own_cells_its_seeds_count_and_all_of_other_trainings():
         plan = plan_of(few, f"axes={{seed: [1, 2, 3, 4], variant: [{variant}]}}")
         history = pd.DataFrame({"epoch": np.arange(1, 101), "objective": 0.0, **rates})
         runs += [Stored.of(asked(plan.spec(run.cell), run.seed), history, precision="float32") for run in plan.runs]
-    trials = judged_trials(plan_of(few), READINGS, READINGS.read_trials(runs))
+    trials = judged_trials(plan_of(few, "axes={seed: [1, 2, 3]}"), READINGS, READINGS.read_trials(runs))
     rows = statistics(trials).set_index(["variant", "epochs"])
     assert rows["trials"].groupby("variant").first().to_dict() == {"protocol": 3, "replacement without": 4}
     assert rows.loc["protocol", "mean"].to_dict() == {

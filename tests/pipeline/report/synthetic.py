@@ -71,7 +71,7 @@ def evaluate(plan: Plan, runs: Path) -> None:
     write_specification(plan, panel, layout.figure("readings"), layout.figure("readings").with_suffix(".pdf"))
     claims = (at / "claims.csv", at / "claims.json", at / "claims_cases.csv")
     write_claims(plan, layout.metrics, *claims)
-    files = {"summary": layout.summary, "metrics": layout.metrics}
+    files = {"runs": layout.runs, "metrics": layout.metrics}
     files |= {"images": layout.images(plan.datasets[-1]), "labels": layout.labels(plan.datasets[-1])}
     for name in plan.experiments:
         show.write(plan, name, files, show.outputs(plan, name))

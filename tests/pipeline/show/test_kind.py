@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from mdpu.errors import UserError
 from mdpu.pipeline import show
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.evaluate.collect import run_accuracies, summarize
+from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.files import REPOSITORY, write_csv, write_table
 from mdpu.pipeline.plan import AXES, Plan
 from mdpu.pipeline.show import available_kinds, check, load_kind, outputs, settings, write
@@ -24,7 +24,7 @@ from mdpu.pipeline.show import available_kinds, check, load_kind, outputs, setti
 def test_a_kind_keeps_the_contract(name):
     kind = load_kind(name)
     assert set(kind.single) <= {*AXES} - {"seed", "dataset"}
-    assert set(kind.reads) <= ({"summary", "metrics"} if kind.has_runs else {"images", "labels"})
+    assert set(kind.reads) <= ({"runs", "metrics"} if kind.has_runs else {"images", "labels"})
     assert len({file.format(name="one") for file in kind.files}) == len(kind.files)
     assert all("{name}" in file for file in kind.files)
     for value in kind.options.values():
@@ -99,7 +99,7 @@ def test_the_guide_to_a_kind_literally(tmp_path, monkeypatch):
     plan = Plan(changed)
     metrics = pd.DataFrame(list(plan.runs)).assign(epoch=1, accuracy=[0.5 + run.seed / 10 for run in plan.runs])
     write_table(metrics, plan.layout.metrics)
-    write_csv(summarize(run_accuracies(metrics, plan.protocol.reporting)), plan.layout.summary)
+    write_csv(run_accuracies(metrics, plan.protocol.reporting), plan.layout.runs)
     write(plan, "spread", {"metrics": plan.layout.metrics}, outputs(plan, "spread"))
     (section,) = show.sections(plan)["paper"]
     assert (section["name"], section["title"]) == ("spread", "Spread over trials")

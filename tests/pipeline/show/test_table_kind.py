@@ -3,8 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from configs import FIRST, config
 
-from mdpu.pipeline.show.table import best_methods, latex_table, notes
+from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.sections import seen
+from mdpu.pipeline.show.table import best_methods, latex_table, notes, table_cells
 
 METHODS = ["ure", "relu", "abs"]
 DATASETS = {"mnist": "MNIST", "amp": "R&D_100%"}
@@ -49,3 +52,16 @@ def test_a_table_says_which_of_its_cells_were_not_trained_in_float32(cells):
     assert notes(cells.assign(precision="float32")) == ""
     mixed = cells.assign(precision=["float32"] * 5 + ["bfloat16"] * 2 + ["mixed precisions"])
     assert notes(mixed).endswith(": 2 of 8 cells in bfloat16, 1 of 8 cells in mixed precisions.")
+
+
+def test_an_experiment_shows_its_own_trials_beside_another_that_has_more():
+    """A table and what is said of a figure have the trials of their experiment, not all of the cell."""
+    plan = Plan(config(datasets=["flat"], **{FIRST + "seed": [1, 2]}, definitions__experiments__second__seed=[1, 2, 3]))
+    described = pd.DataFrame(list(plan.runs))
+    described = described.assign(accuracy=60.0 + 10 * described["seed"], first_epoch=1, last_epoch=3)
+    described["precision"] = "float32"
+    cells = table_cells(plan, plan.experiment("first"), described)
+    assert set(cells["trials"]) == {2}
+    assert set(cells["mean"]) == {75.0}
+    assert "75.0 to 75.0 %" in seen(plan, plan.experiment("first"), described)
+    assert "80.0 to 80.0 %" in seen(plan, plan.experiment("second"), described)
