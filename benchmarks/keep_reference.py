@@ -4,7 +4,8 @@
     ./run laws && python benchmarks/keep_reference.py laws
     ./run own-split && python benchmarks/keep_reference.py own-split
 
-write below results/reference: every run's accuracy and last risk, verdicts, claims, tables, figures and the page.
+write below results/reference: verdicts, claims, tables, figures and the page. Each also writes runs.csv, one row per
+packed run of any selection or reading; `python benchmarks/keep_reference.py table` writes that alone.
 
     python benchmarks/keep_reference.py runs results/runs
 
@@ -21,8 +22,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from mdpu.pipeline.evaluate.comparison import NOT_RUN
+from mdpu.pipeline.evaluate.shipped import shipped_runs
 from mdpu.pipeline.files import REPOSITORY, read_csv, sha256, write_csv, write_text
-from mdpu.pipeline.plan import AXES
 from mdpu.pipeline.store import Stored, pack, read_runs, shipped_keys
 
 RESULTS = REPOSITORY / "results"
@@ -41,8 +42,6 @@ def keep_results(name: str) -> None:
     folder, files, folders = KEPT[name]
     results, kept = RESULTS / name, REFERENCE / folder
     kept.mkdir(parents=True, exist_ok=True)
-    runs = read_csv(results / "runs.csv")[[*AXES, "accuracy", "first_epoch", "last_epoch", "risk", "precision"]]
-    write_csv(runs.round({"accuracy": 4, "risk": 6}), kept / "runs.csv")
     if name != "laws":
         comparison = read_csv(results / "comparison.csv")
         write_csv(comparison[comparison["verdict"] != NOT_RUN], kept / "comparison.csv")
@@ -58,7 +57,14 @@ def keep_results(name: str) -> None:
         (kept / inner).mkdir()
         for path in sorted([*(results / inner).glob("*.csv"), *(results / inner).glob("*.svg")]):
             shutil.copy(path, kept / inner)
-    print(f"{len(runs)} runs kept")
+
+
+def keep_table_of_runs() -> None:
+    """Write one row per packed run, of whatever selection or reading, as a run's own runs.csv has it."""
+    runs = shipped_runs(REFERENCE / "runs")
+    write_csv(runs, REFERENCE / "runs.csv")
+    counts = runs["selection"].value_counts()
+    print(f"{len(runs)} runs: {', '.join(f'{count} of {name}' for name, count in counts.items())}")
 
 
 def keep_runs(folder: Path) -> None:
@@ -78,7 +84,8 @@ def keep_runs(folder: Path) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["runs"]:
         keep_runs(Path(sys.argv[2]))
-    else:
+    elif sys.argv[1:] != ["table"]:
         keep_results((sys.argv[1:] or ["paper-reference"])[0])
+    keep_table_of_runs()
     sums = [path for path in sorted(REFERENCE.rglob("*")) if path.is_file() and path.name != "SHA256SUMS"]
     write_text(REFERENCE / "SHA256SUMS", "".join(f"{sha256(path)}  {path.relative_to(REFERENCE)}\n" for path in sums))

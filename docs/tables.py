@@ -87,10 +87,15 @@ TABLES = {
 }  # fmt: skip
 
 
+def shipped(*selections: str) -> pd.DataFrame:
+    """Return the shipped runs of some configurations, by their names."""
+    runs = pd.read_csv(REFERENCE / "runs.csv", dtype={"prior": str})
+    return runs[runs["selection"].isin(selections)]
+
+
 def cells() -> dict[tuple, tuple[float, float]]:
     """Return mean and deviation of our cells, and of the paper's under the key that ends with ``paper``."""
-    files = [REFERENCE / "runs.csv", REFERENCE / "own-split" / "runs.csv"]
-    runs = pd.concat(pd.read_csv(file, dtype={"prior": str}) for file in files)
+    runs = shipped("paper-reference", "own-split")
     ours = runs.groupby(list(CELL))["accuracy"].agg(["mean", "std"])
     found = {tuple(key): tuple(row) for key, row in zip(ours.index, ours.to_numpy(), strict=True)}
     for row in published_cells().to_dict("records"):
@@ -144,7 +149,7 @@ def own_split() -> str:
 def colour() -> str:
     """Return what ResNet-34 reaches on CIFAR-10 in 15 epochs, beside the paper's numbers."""
     at = "dataset == {} and n == 10_000 and prior == '0.5'"
-    runs = pd.read_csv(REFERENCE / "own-split" / "runs.csv", dtype={"prior": str}).query(at.format("'own-cifar-10'"))
+    runs = shipped("own-split").query(at.format("'own-cifar-10'"))
     ours = runs.set_index(["method", "tuple_size"])["accuracy"]
     theirs = {
         (row.method, row.tuple_size): f"{row.published_mean:.1f} ± {row.published_std:.1f}"

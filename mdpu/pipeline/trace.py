@@ -21,10 +21,12 @@ from mdpu.pipeline.data.labels import SIDES, write_labels
 from mdpu.pipeline.data.sources import write_source
 from mdpu.pipeline.data.splits import write_split
 from mdpu.pipeline.evaluate.collect import collect, epochs_in_words, run_accuracies, summarize
-from mdpu.pipeline.evaluate.comparison import DIFFERS, Trials, compare, judge_trials, prediction_interval
-from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN, Trials, compare, judge_trials, prediction_interval
+from mdpu.pipeline.evaluate.shipped import NAME as READINGS
+from mdpu.pipeline.evaluate.shipped import reading_plan
+from mdpu.pipeline.files import REPOSITORY, read_csv
 from mdpu.pipeline.job import train_cell
-from mdpu.pipeline.plan import Plan, Run, parse_run
+from mdpu.pipeline.plan import LOGISTIC, Plan, Run, parse_run
 from mdpu.pipeline.store import Stored, read_runs
 from mdpu.randomness import Stream
 
@@ -54,9 +56,11 @@ class Cell(NamedTuple):
 
     def published(self) -> dict[Any, Any]:
         """Return the comparison with the paper's number, empty if it has none."""
-        rule, plan = self.plan.config["comparison"], self.plan
-        rows = compare(summarize(self.accuracies()), plan.published_names, rule, plan.readings)
-        return next(iter(rows[rows["cell"] == self.name()].to_dict("records")), {})
+        rule, plan, runs = self.plan.config["comparison"], self.plan, self.accuracies()
+        if plan.config["name"] == READINGS:  # its number stands for the paper's, as the protocol's does otherwise
+            runs = runs.assign(variant=BASE, loss=LOGISTIC)
+        rows = compare(summarize(runs), plan.published_names, rule, plan.readings)
+        return next(iter(rows[rows["verdict"] != NOT_RUN].to_dict("records")), {})
 
     def verdict(self) -> str:
         """Return the verdict of the comparison with the paper, in a line."""
@@ -70,7 +74,8 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
     """Return the first plan that has a run or cell `name`, its runs and its files; raise `UserError` if none has.
 
     The path of a cell's file is a name, too. The files of `config` are laid over the paper's configuration; unless
-    given, those of ``config/`` are tried one by one.
+    given, those of ``config/`` are tried one by one, then the shipped runs of the paper's readings, whose variants are
+    named after their trainings: ``mnist/replacement-without/m2/n10000/prior0.5/abs``.
     """
     name = f"/{name}".rpartition("/runs/")[2].removesuffix(".parquet").strip("/")
     parse_run(name)
@@ -83,6 +88,8 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
             return plan, plan.find_runs(name), files
         except UserError as error:
             mistakes.append(error)
+    if not config and (reading := reading_plan(parse_run(name))):
+        return reading, reading.find_runs(name), []
     raise mistakes[0] if config else UserError(f"{mistakes[0]} (--config FILE names a configuration of your own)")
 
 
@@ -191,13 +198,27 @@ def train_again(plan: Plan, runs: Sequence[Run]) -> Found:
     return {one: (stored[str(plan.key(one))], out) for one in runs}
 
 
+def shipped_cells() -> list[str]:
+    """Return the names of the shipped cells of the paper and its readings, whose images are published."""
+    runs = read_csv(REPOSITORY / "results" / "reference" / "runs.csv")
+    published = runs[runs["selection"].isin(["paper-reference", READINGS])]
+    return sorted(published["run"].str.rpartition("/")[0].unique())
+
+
 def verify(number: int, seed: int = 0, config: Sequence[Path] = ()) -> bool:
     """Train a sample of the shipped runs again, one of each of `number` cells, and judge their cells."""
-    plan = Plan(load_config(config or [REPOSITORY / "config" / "reference.yaml"]))
-    shipped = [name for name in plan.cells if not plan.to_train(name) and plan.cells[name][0].variant == BASE]
     check_count("the number of runs", number)
-    order = Stream(abs(seed), "verified runs").permutation(len(shipped))[:number]
-    runs = [plan.cells[name][seed % len(plan.cells[name])] for name in (shipped[place] for place in order)]
-    same = [again(finished(plan, [run]), [run]) for run in runs]
+    if config:
+        plan = Plan(load_config(config))
+        found = [(plan, runs) for name, runs in plan.cells.items() if not plan.to_train(name)]
+        cells = [(plan, runs) for plan, runs in found if runs[0].variant == BASE]
+    else:
+        cells = shipped_cells()
+    order = Stream(abs(seed), "verified runs").permutation(len(cells))[:number]
+    same = []
+    for place in order:
+        plan, runs = cells[place] if config else find(cells[place])[:2]
+        run = runs[seed % len(runs)]
+        same.append(again(finished(plan, [run]), [run]))
     print(f"{sum(same)} of {len(same)} runs came out as further trials of their cells")
     return bool(same) and all(same)

@@ -8,9 +8,10 @@ import pytest
 from mdpu.errors import UserError
 from mdpu.pipeline import trace
 from mdpu.pipeline.config import load_config
+from mdpu.pipeline.files import REPOSITORY, read_csv
 from mdpu.pipeline.job import asked, run_history
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.store import Stored, read_runs, write_runs
+from mdpu.pipeline.store import Stored, read_runs, shipped_keys, write_runs
 
 RELU = "mnist/base/m2/n10000/prior0.5/relu"
 TINY = "digits/base/m2/n60/prior0.5/abs"
@@ -28,7 +29,9 @@ def stored(plan: Plan, run, accuracy: float) -> Stored:
 @pytest.fixture
 def cell(tmp_path):
     """Three made-up trials of a cell of the paper, 87, 88 and 89 %, in the folder of results."""
-    plan = Plan(load_config(values=[f"results_dir={tmp_path}", "shipped=null", "datasets=[mnist]"]))
+    plan = Plan(
+        load_config(values=[f"results_dir={tmp_path}", "shipped=null", "datasets=[mnist]", "axes={seed: [1, 2, 3]}"])
+    )
     runs = plan.find_runs(RELU)
     made = {run: stored(plan, run, 0.86 + run.seed / 100) for run in runs}
     path = plan.layout.run_file(RELU)
@@ -123,3 +126,30 @@ def test_a_finished_number_is_traced_and_comes_out_again(finished):
     recorded, now = finished.run("./run", "retrain", f"{TINY}/seed2").stdout.split(f"{TINY}/seed2: ")[1].split(", ")[:2]
     assert recorded.split()[0] == now.split()[0]  # on one machine bit for bit
     assert finished.digests() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("mnist/base/m2/n10000/prior0.4/ure.hinge", "87.91 ± 0.4, table 2"),
+        ("mnist/replacement-without/m2/n12000/prior0.5/abs/seed2", "89.09 ± 0.84, table 3"),
+        ("mnist/replacement-without/m3/n10000/prior0.5/relu-part", "none"),
+    ],
+)
+def test_a_run_of_a_reading_is_traced_and_its_number_judged(name, number):
+    said = trace.trace(name)
+    assert f"  paper     {number}" in said
+    assert "results/reference/runs/" in said
+
+
+@pytest.mark.slow
+def test_every_shipped_run_has_a_name_that_is_found():
+    """A name is of one run in a selection; of each selection's and reading's names, the first is found again."""
+    runs = read_csv(REPOSITORY / "results" / "reference" / "runs.csv")
+    shipped = shipped_keys(REPOSITORY / "results" / "reference" / "runs")
+    assert set(runs["key"]) == set(shipped)
+    assert not runs.duplicated(["selection", "run"]).any()
+    for row in runs.groupby(["selection", "reading"]).first().reset_index().itertuples():
+        files = [REPOSITORY / "config" / f"{row.selection}.yaml"] if row.selection in ("laws", "own-split") else []
+        plan, (run,), _ = trace.find(row.run, files)
+        assert plan.key(run) == row.key

@@ -11,30 +11,14 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.methods import load_method
-from mdpu.pipeline.files import REPOSITORY, read_table, write_csv, write_table
+from mdpu.pipeline.files import read_table
 from mdpu.pipeline.job import MEASURES
 from mdpu.pipeline.plan import AXES, CELL, Plan, Run
 from mdpu.pipeline.store import Stored, read_runs
 
 # Columns of the metrics that `reported_accuracy` reads, beside the axes.
 REPORTED = ("accuracy", "true_positive_rate", "true_negative_rate")
-PROVENANCE = ("device", "precision", "date")  # facts that a stored run carries
 MIXED = "mixed precisions"  # the precision of a cell whose runs differ in it
-
-
-def write_collection(plan: Plan, files: Iterable[Path], metrics: Path, summary: Path, runs: Path) -> None:
-    """Write the histories of a plan's runs as one tidy table (Parquet), and their results per cell and per run (CSV).
-
-    `files` are the files of the cells, and the shipped files that hold some of their runs. Raises `UserError` that
-    names the first run that is in none of them under its key.
-    """
-    found = find_runs(plan, files)
-    collected = collect(found)
-    accuracies = run_accuracies(collected, plan.protocol.reporting)
-    described = describe_runs(collected, accuracies, found)
-    write_table(collected, metrics)
-    write_csv(summarize(described), summary)
-    write_csv(described, runs)
 
 
 def find_runs(plan: Plan, files: Iterable[Path]) -> dict[Run, tuple[Stored, Path]]:
@@ -124,31 +108,6 @@ def epochs_in_words(rows: pd.DataFrame, average_last: object) -> str:
     if average_last == "best":
         return "at its epoch of highest test accuracy, which is chosen by the test labels"
     return f"averaged over epochs {rows['first_epoch'].min():.0f} to {rows['last_epoch'].max():.0f}"
-
-
-def describe_runs(
-    metrics: pd.DataFrame, accuracies: pd.DataFrame, found: Mapping[Run, tuple[Stored, Path]]
-) -> pd.DataFrame:
-    """Return one row per run: its results, and what they come from.
-
-    ``risk`` is that of the last epoch, missing for a run that diverged or estimates none; ``file`` holds the run under
-    its ``key``.
-    """
-    last = metrics.sort_values("epoch").drop_duplicates(list(AXES), keep="last")
-    reached = accuracies.merge(last[[*AXES, "risk"]], on=list(AXES), validate="one_to_one")
-    places = [
-        {**vars(run), "run": run.name, "key": stored.key, "file": _short(file)}
-        | {name: stored.about.get(name, "") for name in PROVENANCE}
-        | ({} if load_method(run.method).objective else {"precision": "float32"})  # of matrix products: it has none
-        for run, (stored, file) in found.items()
-    ]
-    columns = [*AXES, "run", "accuracy", "first_epoch", "last_epoch", "risk", "key", *PROVENANCE, "file"]
-    return reached.merge(pd.DataFrame(places), on=list(AXES), validate="one_to_one")[columns]
-
-
-def _short(file: Path) -> str:
-    """Return the path of a file, relative to the repository if it is there, because tables are passed on."""
-    return str(file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else file)
 
 
 def cells_of(runs: Iterable[Run], described: pd.DataFrame) -> pd.DataFrame:

@@ -122,6 +122,16 @@ class Readings:
         values = (dataset, name, size, n, prior, method, LOGISTIC, int(seed.removeprefix("seed")), DOMINANT)
         return None if name is None else dict(zip(AXES, values, strict=True))
 
+    def named_run(self, asked: Mapping[str, Any]) -> str:
+        """Return the name of the reading that asks for a run by training and loss; nothing if none does."""
+        axes = self.axes(asked)
+        if axes is None or asked["loss"] not in {LOGISTIC, *self.values("loss")}:
+            return ""
+        reading = dict(self.trainings[axes["variant"]])
+        if asked["loss"] != LOGISTIC:
+            reading["loss"] = asked["loss"]
+        return self.name(reading)
+
     def read_trials(self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED) -> pd.DataFrame:
         """Return the accuracy of each run that a reading asks for, in percent, by value of the choice ``epochs``.
 

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from mdpu.pipeline.config import known, load_config, merge
-from mdpu.pipeline.evaluate.collect import collect, describe_runs, find_runs, run_accuracies, summarize
+from mdpu.pipeline.evaluate.collect import collect, find_runs, run_accuracies, summarize
 from mdpu.pipeline.evaluate.comparison import compare
+from mdpu.pipeline.evaluate.provenance import describe_runs
 from mdpu.pipeline.files import REPOSITORY, resource
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.report.sections import figure_section
@@ -73,7 +74,7 @@ def read_apart(plan: Plan) -> Apart | None:
         return None
     found = find_runs(other, apart_files(plan))
     metrics = collect(found)
-    runs = describe_runs(metrics, run_accuracies(metrics, other.protocol.reporting), found)
+    runs = describe_runs(metrics, run_accuracies(metrics, other.protocol.reporting), found, other.config)
     summary = summarize(runs)
     comparison = compare(summary, other.published_names, other.config["comparison"], other.readings)
     figures = REPOSITORY / Path(other.config["shipped"]).parent / other.config["name"]

@@ -25,7 +25,7 @@ def training_lines(runs: pd.DataFrame) -> list[dict[str, Any]]:
     """Return what trained some runs, one line per device and precision, from the earliest on.
 
     A line has a ``letter`` to refer to it, ``device``, ``precision``, ``first`` and ``last`` day, and the ``runs`` by
-    name. `runs` are as `mdpu.pipeline.evaluate.collect.describe_runs` returns them.
+    name. `runs` are as `mdpu.pipeline.evaluate.provenance.describe_runs` returns them.
     """
     days = runs.assign(day=runs["date"].str[:10]).groupby(["device", "precision"], dropna=False)
     found = days.agg(first=("day", "min"), last=("day", "max"), runs=("run", list)).reset_index()

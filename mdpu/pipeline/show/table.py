@@ -37,7 +37,7 @@ def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) 
 def table_cells(plan: Plan, experiment: Experiment, described: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of an experiment beside the published ones, in its order, with its own trials alone.
 
-    `described` are runs as `mdpu.pipeline.evaluate.collect.describe_runs` returns them, also of other experiments.
+    `described` are runs as `mdpu.pipeline.evaluate.provenance.describe_runs` returns them, also of other experiments.
     """
     keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
     cells = keys.merge(cells_of(experiment.runs, described), on=list(CELL), how="left", validate="one_to_one")

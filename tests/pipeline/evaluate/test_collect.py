@@ -10,7 +10,8 @@ import pytest
 from configs import config
 
 from mdpu.errors import UserError
-from mdpu.pipeline.evaluate.collect import MIXED, run_accuracies, summarize, write_collection
+from mdpu.pipeline.evaluate.collect import MIXED, run_accuracies, summarize
+from mdpu.pipeline.evaluate.provenance import write_collection
 from mdpu.pipeline.evaluate.published import FILE, beside_published, published_cells
 from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import read_csv, read_table, sha256

@@ -11,8 +11,8 @@ from mdpu.pipeline.data.images import ImageSet, write_images
 from mdpu.pipeline.data.labels import write_labels
 from mdpu.pipeline.data.sheets import write_sheets
 from mdpu.pipeline.evaluate.claims import write_claims
-from mdpu.pipeline.evaluate.collect import write_collection
 from mdpu.pipeline.evaluate.comparison import write_comparison
+from mdpu.pipeline.evaluate.provenance import write_collection
 from mdpu.pipeline.evaluate.published import published_summary
 from mdpu.pipeline.evaluate.rejudge import write_readings
 from mdpu.pipeline.job import asked
