@@ -30,7 +30,7 @@ RESULTS = REPOSITORY / "results"
 REFERENCE = RESULTS / "reference"
 # For each configuration, the results that are kept, and where.
 KEPT = {
-    "paper-reference": ("", {"report.html": "report.html"}, ("tables", "figures")),
+    "paper-reference": ("", {"report.html": "report.html", "verdicts.json": "verdicts.json"}, ("tables", "figures")),
     "laws": ("laws", {"tables/laws.csv": "cells.csv", "figures/laws.svg": "laws.svg"}, ()),
     "own-split": ("own-split", {f"figures/figure{n}.svg": f"figure{n}.svg" for n in (3, 4)}, ()),
 }

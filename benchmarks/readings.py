@@ -74,8 +74,17 @@ def infer(title: str, everything: Panel, cells: Any, readings: Readings, papers:
         show(f"Known readings: {name} published, {len(made.truth)} papers", recovery(own, made, power))
 
 
+def _spread(trials: Any) -> str:
+    """Return how many trials numbers have: ``3``, or ``3 to 5``."""
+    least, most = int(trials.min()), int(trials.max())
+    return str(most) if least == most else f"{least} to {most}"
+
+
 def judge(everything: Panel, readings: Readings, rule: Any) -> None:
-    """Print verdict counts under each reading, and what explains each number that differs under the protocol."""
+    """Print verdict counts under each reading, and what explains each number that differs under the protocol.
+
+    Each reading stands beside the protocol by equal trials, which the table names; differing numbers are by all trials.
+    """
     judged, cells = verdicts(everything, rule), everything.cells
     usual = judged[everything.readings.index(readings.protocol)]
     names = [readings.name(reading) for reading in everything.readings]
@@ -84,9 +93,14 @@ def judge(everything: Panel, readings: Readings, rule: Any) -> None:
         run = own != "not run"
         if run.sum() >= 12 and trials.tobytes() not in seen:
             seen.add(trials.tobytes())
-            ours, same = ([int((of[run] == verdict).sum()) for verdict in VERDICTS[:4]] for of in (own, usual))
-            counts = dict(zip(VERDICTS[:4], ours, strict=True))
-            rows.append({"reading": name, "is": named.get(name, ""), "numbers": run.sum(), **counts, "protocol": same})
+            reading = everything.readings[names.index(name)]
+            pair = everything.beside([readings.protocol, reading])
+            equal = verdicts(pair, rule)
+            of_each = [[int((of[run] == verdict).sum()) for verdict in VERDICTS[:4]] for of in equal]
+            counts = dict(zip(VERDICTS[:4], of_each[-1], strict=True))
+            number = pair.counts[-1][run]
+            row = {"reading": name, "is": named.get(name, ""), "numbers": run.sum(), "trials": _spread(number)}
+            rows.append({**row, **counts, "protocol": of_each[0]})
     rows.sort(key=lambda row: -row["numbers"])
     show("## Verdicts under each reading of 12 numbers or more, and the protocol's on the same", rows)
     rows = []

@@ -1,5 +1,6 @@
 # INPUTS   summary.csv, metrics.parquet; for claims and readings the runs, among them shipped ones of no experiment
-# OUTPUTS  comparison.csv, claims.csv, claims_cases.csv, readings.csv, details (.json) beside each; figures/readings.svg
+# OUTPUTS  comparison.csv, claims.csv, claims_cases.csv, readings.csv, details (.json) beside each; figures/readings.svg;
+#          verdicts.json, a row a number and reading, for other sites (workflow/schemas/verdicts.schema.json)
 
 
 rule compare:
@@ -46,6 +47,7 @@ rule readings:
     output:
         csv=offered("readings.csv", "readings", "Evaluation", "Every reading, number by number"),
         json=RESULTS / "readings.json",
+        verdicts=RESULTS / "verdicts.json",
         svg=offered("figures/readings.svg", "readings", "Evaluation", "Every number under every reading"),
         pdf=RESULTS / "figures/readings.pdf",
     log:

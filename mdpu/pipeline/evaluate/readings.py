@@ -52,6 +52,7 @@ class Readings:
         self._sides = {name: {side: sorted(map(str, own[side])) for side in sides} for name, own in datasets}
         changes = {choice: self.changes({choice: self.values(choice)[0]})["protocol"] for choice in self.choices}
         self._trained = [choice for choice, change in changes.items() if change.keys() & {"sampling", "training"}]
+        self.free = [choice for choice in self.choices if choice not in self._trained]
         self._names = cache(self._find_names)
 
     def values(self, choice: str) -> list[str]:
@@ -165,11 +166,10 @@ class Readings:
         """Return all readings that some trial is of, and all published cells of URE, ReLU and ABS."""
         cells = published_cells().query("method in @PROPOSED").reset_index(drop=True)
         table = trials.fillna({"accuracy": np.inf}).pivot_table(index=list(KEYS), columns="seed", values="accuracy")
-        free = [choice for choice in self.choices if choice not in self._trained]
         made, values = [], []
         for name in self.trainings.keys() & set(trials["variant"]):
-            for combination in itertools.product(*map(self.values, free)):
-                reading = {**self.trainings[name], **dict(zip(free, combination, strict=True))}
+            for combination in itertools.product(*map(self.values, self.free)):
+                reading = {**self.trainings[name], **dict(zip(self.free, combination, strict=True))}
                 change = self.changes(reading)
                 own = cells.replace({"dataset": change["datasets"], "method": change["methods"]})
                 keys = own.assign(variant=name, epochs=reading["epochs"])[list(KEYS)]
@@ -214,6 +214,21 @@ class Panel:
     def published(self) -> tuple[Array, Array]:
         """The published means and deviations of the cells."""
         return self.cells["published_mean"].to_numpy(float), self.cells["published_std"].to_numpy(float)
+
+    def beside(self, readings: Iterable[Reading]) -> Panel:
+        """Return some readings with equal trials: of each cell those that all of them have, which have any of it."""
+        asked = list(readings)
+        places = [place for place, reading in enumerate(self.readings) if reading in asked]
+        trials = self.trials[places]
+        run = ~np.isnan(trials)
+        lacks_cell = ~run.any(axis=2, keepdims=True)
+        common = (run | lacks_cell).all(axis=0)
+        return Panel([self.readings[place] for place in places], self.cells, np.where(common, trials, np.nan))
+
+    @property
+    def counts(self) -> NDArray[np.int_]:
+        """How many trials of each cell were run under each reading, (readings, cells)."""
+        return np.asarray((~np.isnan(self.trials)).sum(axis=2))
 
     def on(self, cells: Any, fewest: int = TRIALS) -> Panel:
         """Return some cells, the readings that have enough trials of them all, and the trials that all of these have.

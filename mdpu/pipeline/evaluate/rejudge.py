@@ -12,6 +12,7 @@ import pandas as pd
 from mdpu.pipeline.config import BASE, merge
 from mdpu.pipeline.evaluate.collect import summarize
 from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
+from mdpu.pipeline.evaluate.exported import exported
 from mdpu.pipeline.evaluate.published import METHODS, PROPOSED, TRIALS, published_cells
 from mdpu.pipeline.evaluate.readings import KEYS, Model, Panel, Readings, best_power, held_out, verdicts
 from mdpu.pipeline.files import write_csv, write_json
@@ -21,6 +22,7 @@ from mdpu.threads import one_thread
 
 DECIMALS = 4  # of means and deviations in percent
 POINTS = 20  # of a curve
+CHOICES = ("epochs", "replacement")  # whose values are counted beside one another
 FEWEST_CELLS = 12  # of a reading that is counted: fewer say nothing of the paper
 
 
@@ -119,19 +121,45 @@ def counts(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> list[
     Values of one choice are counted on the numbers that were run for all of them.
     """
     judged, rows = verdicts(panel, rule), []
-    for choice in ("epochs", "replacement"):
+    for choice in CHOICES:
         made = [readings.reading({choice: value}) for value in readings.values(choice)]
-        own = judged[[panel.readings.index(reading) for reading in made if reading in panel.readings]]
-        common = (own != NOT_RUN).all(axis=0)
-        if len(own) == len(made) and common.any():
-            rows += [{"choice": choice, "reading": reading, **_counted(verdict[common])}
-                     for reading, verdict in zip(made, own, strict=True)]  # fmt: skip
+        places = [panel.readings.index(reading) for reading in made if reading in panel.readings]
+        common = (judged[places] != NOT_RUN).all(axis=0)
+        if len(places) == len(made) and common.any():
+            rows += [
+                {"choice": choice, "reading": reading, **_counted(judged[place][common], panel.counts[place][common])}
+                for reading, place in zip(made, places, strict=True)
+            ]
     return rows
 
 
-def _counted(verdict: np.ndarray) -> dict[str, int]:
-    """Return how many numbers were judged, and how many have each verdict."""
-    return {"numbers": int((verdict != NOT_RUN).sum()), **{one: int((verdict == one).sum()) for one in VERDICTS[:4]}}
+def _counted(verdict: np.ndarray, trials: np.ndarray) -> dict[str, Any]:
+    """Return how many numbers were judged, how many have each verdict, and by how many trials: ``3`` or ``3 to 5``."""
+    run = verdict != NOT_RUN
+    least, most = int(trials[run].min()), int(trials[run].max())
+    return {
+        "numbers": int(run.sum()),
+        **{one: int((verdict == one).sum()) for one in VERDICTS[:4]},
+        "trials": str(most) if least == most else f"{least} to {most}",
+    }
+
+
+def beside(panel: Panel, readings: Readings, probable: Mapping[str, str] | None) -> Panel:
+    """Return the readings that stand beside one another on the page, with equal trials."""
+    shown = [readings.protocol, *readings.named.values(), *([probable] if probable else [])]
+    shown += [readings.reading({choice: value}) for choice in CHOICES for value in readings.values(choice)]
+    return panel.beside(shown)
+
+
+def counted(panel: Panel, reading: Mapping[str, str], rule: Mapping[str, float]) -> dict[str, Any] | None:
+    """Return the counts of a reading of a panel, None if it was not run."""
+    if reading not in panel.readings:
+        return None
+    place = panel.readings.index(dict(reading))
+    judged = verdicts(panel, rule)[place]
+    if (judged == NOT_RUN).all():
+        return None
+    return {"reading": dict(reading), **_counted(judged, panel.counts[place])}
 
 
 def best(panel: Panel, every: Panel, readings: Readings, rule: Mapping[str, float]) -> dict[str, Any] | None:
@@ -157,7 +185,7 @@ def best(panel: Panel, every: Panel, readings: Readings, rule: Mapping[str, floa
         "posterior": round(float(posterior[place]), 2),
         "protocol": round(float(posterior[own.readings.index(readings.protocol)]), 2),
         "compared": len(own.readings),
-        **_counted(verdicts(panel, rule)[panel.readings.index(reading)]),
+        **(counted(beside(panel, readings, reading), reading, rule) or {}),
     }
 
 
@@ -189,23 +217,28 @@ def judged_trials(plan: Plan, readings: Readings, trials: pd.DataFrame) -> pd.Da
     return trials[~plain | np.array(asked, dtype=bool)]
 
 
-def write_readings(plan: Plan, files: Iterable[Path], csv: Path, json: Path) -> Panel:
-    """Write our statistics under every reading (CSV) and counts of the verdicts (JSON); return the plan's panel."""
+def write_readings(plan: Plan, files: Iterable[Path], csv: Path, json: Path, numbers: Path) -> Panel:
+    """Write our statistics under every reading (CSV), counts of the verdicts and the verdicts themselves (JSON).
+
+    Readings that stand beside one another have equal trials. Returns the plan's panel, with all trials.
+    """
     readings, rule = Readings(plan.config), plan.config["comparison"]
     runs = readings.find_runs((run for file in files for run in read_runs(file).values()), METHODS)
     every = readings.read_trials(runs.values(), METHODS)
     trials = judged_trials(plan, readings, every)
     panel, literal = plan_panel(plan, readings, trials), readings.named["literal"]
-    judged = dict(zip(map(readings.name, panel.readings), verdicts(panel, rule), strict=True)).get(
-        readings.name(literal)
-    )
+    probable = best(panel, plan_panel(plan, readings, every), readings, rule)
+    equal = beside(panel, readings, probable and probable["reading"])
     write_csv(statistics(trials), csv)
     found = {
-        "counts": counts(panel, readings, rule),
-        "best": best(panel, plan_panel(plan, readings, every), readings, rule),
-        "literal": None if judged is None else {"reading": literal, **_counted(judged)},
+        "counts": counts(equal, readings, rule),
+        "best": probable,
+        "literal": counted(equal, literal, rule),
         "tried": len(places_tried(panel)),
         "runs": shown_runs(trials, runs),
     }
     write_json(json, found)
+    seeds = sorted(map(int, trials["seed"].unique()))
+    rows = exported(equal, readings, rule, seeds)
+    write_json(numbers, {"rule": dict(rule), "numbers": rows})
     return panel

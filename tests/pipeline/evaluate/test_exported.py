@@ -1,0 +1,48 @@
+"""Equal trials of readings, and the file of verdicts, by the shipped runs of one dataset."""
+
+import jsonschema
+import numpy as np
+import pytest
+
+from mdpu.pipeline import trace
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.rejudge import reading_files, write_readings
+from mdpu.pipeline.files import REPOSITORY, read_json
+from mdpu.pipeline.plan import Plan
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("readings")
+    plan = Plan(load_config(values=["datasets=[mnist]", "experiments=[table2]"]))
+    files = [folder / name for name in ("readings.csv", "readings.json", "verdicts.json")]
+    panel = write_readings(plan, reading_files(plan), *files)
+    return panel, read_json(files[1]), read_json(files[2])
+
+
+def test_readings_that_stand_beside_one_another_have_equal_trials(made):
+    panel, facts, _ = made
+    rows = [*facts["counts"], *filter(None, (facts["best"], facts["literal"]))]
+    assert len({row["trials"] for row in rows}) == 1
+    equal = panel.beside(panel.readings[:3])
+    assert all(len(set(counts[counts > 0])) <= 1 for counts in equal.counts.T)
+    assert np.nanmax(equal.counts) <= panel.counts.max()
+
+
+def test_the_verdicts_keep_their_schema_and_add_up(made):
+    _, facts, verdicts = made
+    jsonschema.validate(verdicts, read_json(REPOSITORY / "workflow" / "schemas" / "verdicts.schema.json"))
+    for row in facts["counts"]:
+        departure = row["reading"][row["choice"]]
+        name = "protocol" if departure in ("last-ten", "with") else f"{row['choice']} {departure}"
+        own = [one for one in verdicts["numbers"] if one["reading"] == name]
+        assert sum(one["verdict"] == "differs" for one in own) == row["differs"]
+
+
+def test_the_runs_of_a_verdict_can_be_traced(made):
+    """A number under another reading, whose runs no experiment shows."""
+    row = next(one for one in made[2]["numbers"] if one["reading"] == "replacement without")
+    assert row["address"] == "#reading=training:replacement+without&number=mnist/base/m2/n10000/prior0.4/ure"
+    plan, (run,), _ = trace.find(row["runs"][0])
+    assert plan.key(run) in plan.shipped
+    assert len(row["runs"]) == row["trials"]
