@@ -422,6 +422,9 @@
       return { epochs, trials: told, curve, commands: [`./run trace ${name}`, ...trials.map(([seed]) => `./run retrain ${name}/seed${seed}`)] };
     }
     const runs = judging.runs[state.training]?.[placeOf(paper, state)] ?? [];
+    const [dataset, ...rest] = placeOf(paper, state)?.split("/") ?? [];
+    const variant = state.training === protocol.training ? "base" : state.training.replaceAll(", ", "-").replaceAll(" ", "-");
+    const cell = [dataset, variant, ...rest].join("/");  // its name, as `./run trace` takes it
     const counted = runs.filter(({ accuracies }) => state.epochs in accuracies);
     return {
       epochs: judging.choices.epochs.find(([value]) => value === state.epochs)[1],
@@ -429,7 +432,7 @@
         seed, key, file: null, accuracy: accuracies[state.epochs], trained: `${precision} on ${device}, ${day}`,
       })),
       curve: curveOf(counted),
-      commands: counted.map(({ key }) => `./run trace ${key}`),
+      commands: [`./run trace ${cell}`, ...counted.map(({ seed }) => `./run retrain ${cell}/seed${seed}`)],
     };
   };
   const curveOf = (runs) => {

@@ -208,17 +208,21 @@ def shipped_cells() -> list[str]:
 def verify(number: int, seed: int = 0, config: Sequence[Path] = ()) -> bool:
     """Train a sample of the shipped runs again, one of each of `number` cells, and judge their cells."""
     check_count("the number of runs", number)
-    if config:
-        plan = Plan(load_config(config))
-        found = [(plan, runs) for name, runs in plan.cells.items() if not plan.to_train(name)]
-        cells = [(plan, runs) for plan, runs in found if runs[0].variant == BASE]
-    else:
+    plan = Plan(load_config(config)) if config else None
+    if plan is None:
         cells = shipped_cells()
+    else:
+        shipped = [name for name in plan.cells if not plan.to_train(name)]
+        cells = [name for name in shipped if plan.cells[name][0].variant == BASE]
     order = Stream(abs(seed), "verified runs").permutation(len(cells))[:number]
     same = []
     for place in order:
-        plan, runs = cells[place] if config else find(cells[place])[:2]
+        name = cells[place]
+        if plan is None:
+            its_plan, runs, _ = find(name)
+        else:
+            its_plan, runs = plan, plan.cells[name]
         run = runs[seed % len(runs)]
-        same.append(again(finished(plan, [run]), [run]))
+        same.append(again(finished(its_plan, [run]), [run]))
     print(f"{sum(same)} of {len(same)} runs came out as further trials of their cells")
     return bool(same) and all(same)

@@ -32,7 +32,7 @@ def reading_config(run: Run) -> Config:
     """Return a configuration whose only experiment is the cell of a run of some reading, with `MOST_SEEDS` trials."""
     config = load_config()
     readings = Readings(config)
-    variants = {BASE: None}
+    variants: dict[str, Config | None] = {BASE: None}
     for training, reading in readings.trainings.items():
         change = readings.changes(reading)["protocol"]
         variants[variant_of(training)] = {key: change[key] for key in ("sampling", "training") if key in change} or None
