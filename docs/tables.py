@@ -2,12 +2,14 @@
 
     python docs/tables.py
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`. tests/docs/test_pages.py holds the documents
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`, counts within a sentence between
+`<!-- n: NAME -->` and `<!-- end -->`. tests/docs/test_pages.py holds the documents
 to it. Accuracies are in percent, mean and deviation over trials.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -22,7 +24,8 @@ REFERENCE = ROOT / "results" / "reference"
 CELL = ("dataset", "variant", "tuple_size", "n", "prior", "method", "loss")
 DOCUMENTS = (
     "README.md",
-    *(f"docs/explanation/{name}.md" for name in ("findings", "laws", "natural", "performance")),
+    "ARTIFACT.md",
+    *(f"docs/explanation/{name}.md" for name in ("article", "findings", "readings", "laws", "natural", "performance")),
     "docs/how-to/estimator.md",
     "docs/how-to/your-loop.md",
 )
@@ -132,6 +135,62 @@ def verdicts() -> str:
     names = [name for name in VERDICTS if name != NOT_RUN]
     counts = [[title, *(str((rows[of]["verdict"] == name).sum()) for name in names)] for title, of in groups]
     return markdown(["", *names], [*counts, ["all", *(str((rows["verdict"] == name).sum()) for name in names)]])
+
+
+# Readings that stand beside one another, by their names in verdicts.json.
+READINGS = {
+    "epochs all, loss hinge": "all epochs, hinge loss (best)",
+    "epochs all": "all epochs",
+    "epochs all, letters all-26": "all epochs, all 26 letters (literal)",
+    "replacement without": "last ten epochs, without replacement",
+    "protocol": "protocol: last ten epochs, A to I",
+    "epochs best": "best epoch (uses test labels)",
+    "epochs last": "last epoch",
+}
+IN_WORDS = {3: "three", 4: "four", 5: "five"}
+
+
+def reading_counts() -> pd.DataFrame:
+    """Return the verdict counts of the readings by name, and ``trials``, which all readings of a number share."""
+    rows = pd.DataFrame(json.loads((REFERENCE / "verdicts.json").read_text())["numbers"])
+    counts = rows.groupby(["reading", "verdict"]).size().unstack(fill_value=0)
+    counts["trials"] = rows.groupby("reading")["trials"].min()
+    assert rows["trials"].nunique() == 1, "readings beside one another have different trials"
+    return counts.reindex(columns=[*(name for name in VERDICTS if name != NOT_RUN), "trials"], fill_value=0)
+
+
+def readings() -> str:
+    """Return the verdict counts of the readings, all by the same trials."""
+    counts = reading_counts()
+    body = [[title, *map(str, counts.loc[name])] for name, title in READINGS.items()]
+    return markdown(["reading", *counts.columns], body)
+
+
+def in_sentence(counts) -> str:
+    """Return counts of verdicts as a part of a sentence."""
+    reproduced, close, inconclusive, differ = counts
+    return f"{reproduced} are reproduced, {close} close, {inconclusive} inconclusive, and {differ} differ"
+
+
+def numbers() -> dict[str, str]:
+    """Return the counts that stand within sentences, by their names."""
+    rows = in_one_reading(pd.read_csv(REFERENCE / "comparison.csv", dtype={"prior": str}))
+    rows = rows[rows["method"].isin(BESIDE[:3])]
+    names = [name for name in VERDICTS if name != NOT_RUN]
+    least, most = rows["trials"].min(), rows["trials"].max()
+    assert least == most, "numbers of the headline have different trials"
+    found = {"counts": in_sentence([(rows["verdict"] == name).sum() for name in names])}
+    found["trials"] = f"{IN_WORDS[int(least)]} trials"
+    counts = reading_counts()
+    found["equal-trials"] = f"{IN_WORDS[int(counts['trials'].iloc[0])]} trials"
+    short = {"probable": "epochs all, loss hinge", "protocol": "protocol", "all": "epochs all"}
+    for name, reading in {**short, "literal": "epochs all, letters all-26"}.items():
+        own = list(counts.loc[reading, names])
+        found[f"reading-{name}"] = in_sentence(own)
+        found[f"list-{name}"] = f"{own[0]}, {own[1]}, {own[2]} and {own[3]}"
+    shares = pd.read_csv(REFERENCE / "claims.csv").set_index("claim")["ours"]
+    named = {"above": "corrected-beats-ure", "negative": "ure-risk-goes-negative", "hold": "corrected-accuracy-holds"}
+    return found | {name: shares[claim] for name, claim in named.items()}
 
 
 def own_split() -> str:
@@ -305,13 +364,15 @@ def tables() -> dict[str, str]:
     made["laws-mnist"] = laws("mnist")
     made |= {"natural": natural(), "own-split": own_split(), "colour": colour()}
     made |= {"loops-scale": scale(), "recipe": recipe(), "coverage": coverage(), **learners()}
-    return {**made, "verdicts": verdicts(), "claims": claims()}
+    return {**made, "verdicts": verdicts(), "claims": claims(), "readings": readings(), **numbers()}
 
 
 def written(text: str, made: dict[str, str]) -> str:
     """Return a document with its tables made anew."""
     pattern = re.compile(r"(<!-- table: ([a-z0-9-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
-    return pattern.sub(lambda found: f"{found[1]}\n{made[found[2]]}\n\n{found[3]}", text)
+    text = pattern.sub(lambda found: f"{found[1]}\n{made[found[2]]}\n\n{found[3]}", text)
+    inline = re.compile(r"(<!-- n: ([a-z-]+) -->).*?(<!-- end -->)", re.DOTALL)
+    return inline.sub(lambda found: f"{found[1]}{made[found[2]]}{found[3]}", text)
 
 
 if __name__ == "__main__":
