@@ -181,6 +181,9 @@ def numbers() -> dict[str, str]:
     assert least == most, "numbers of the headline have different trials"
     found = {"counts": in_sentence([(rows["verdict"] == name).sum() for name in names])}
     found["trials"] = f"{IN_WORDS[int(least)]} trials"
+    keys = ["dataset", "tuple_size", "n", "prior", "method"]
+    runs = shipped("paper-reference").query("variant == 'base' and loss == 'logistic'").merge(rows[keys], on=keys)
+    found["precision"] = f"{(runs['precision'] == 'float32').sum()} of the {len(runs)} runs"
     counts = reading_counts()
     found["equal-trials"] = f"{IN_WORDS[int(counts['trials'].iloc[0])]} trials"
     short = {"probable": "epochs all, loss hinge", "protocol": "protocol", "all": "epochs all"}

