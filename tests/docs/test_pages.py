@@ -98,7 +98,7 @@ def test_a_method_and_a_network_are_added_as_their_pages_say(fresh_clone):
 
 @pytest.mark.parametrize("text", of("sh", "bash"))
 def test_commands_exist_and_take_what_they_are_given(text):
-    known = re.findall(r'"(\w+)"', (REPOSITORY / "run").read_text(encoding="utf-8"))
+    known = re.findall(r'"(\w+)"', (REPOSITORY / "mdpu/pipeline/start.py").read_text(encoding="utf-8"))
     known += ["paper", *(path.stem for path in (REPOSITORY / "config").glob("*.yaml"))]
     for command in re.split(r"\n| && ", re.sub(r"\\\n\s*", " ", text)):
         words = shlex.split(re.sub(r"^([A-Z_]+=\S+ )+", "", command), comments=True)

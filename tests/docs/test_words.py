@@ -93,7 +93,7 @@ def test_commands_and_files_that_texts_name_are_there():
     """But for files of a commit that is named with them, and files that a page makes."""
     commands = {
         "NAME",
-        *re.findall(r'"(\w+)"', TEXTS["run"]),
+        *re.findall(r'"(\w+)"', TEXTS["mdpu/pipeline/start.py"]),
         *(path.stem for path in REPOSITORY.glob("config/*.yaml")),
     }
     folders = "tests|docs|mdpu|workflow|benchmarks|examples|report|profiles|envs"

@@ -1,4 +1,4 @@
-"""How many files and functions lie between a user's call and the first change of a weight."""
+"""The files and functions between a user's call and the first change of a weight, printed: pytest -s shows them."""
 
 import inspect
 import json
@@ -26,8 +26,8 @@ class Reached(BaseException):
     """The first step of the optimizer; nothing catches it."""
 
 
-def assert_short(call, files, functions):
-    """Collect what the package calls until the first step, as (file, name), and compare the numbers with bounds."""
+def print_path(call):
+    """Collect what the package calls until the first step, as (file, name), and print it with the numbers of both."""
     visited: set[tuple[str, str]] = set()
 
     def note(frame, event, _argument):
@@ -46,7 +46,9 @@ def assert_short(call, files, functions):
     finally:
         sys.setprofile(before)
     listed = "\n".join(f"{file}: {name}" for file, name in sorted(visited))
-    assert len({file for file, _ in visited}) <= files and len(visited) <= functions, listed
+    files = {file for file, _ in visited}
+    print(f"{listed}\n{len(files)} files, {len(visited)} functions")
+    assert {"train.py", "losses.py"} <= files
 
 
 def test_from_the_command_to_the_first_step(tmp_path):
@@ -57,10 +59,10 @@ def test_from_the_command_to_the_first_step(tmp_path):
     write_split(tmp_path / "labels.npz", tmp_path / "split.npz", plan.drawing("flat/base/m2/n30/prior0.5"))
     given = [part for name in ("images", "labels", "split") for part in (f"--{name}", f"{tmp_path / name}.npz")]
     command = ["train", *given, "--spec", json.dumps(plan.spec(cell)), "--device", "cpu", "--out", f"{tmp_path}/runs"]
-    assert_short(lambda: main(command), 11, 60)
+    print_path(lambda: main(command))
 
 
 def test_from_the_classifier_to_the_first_step():
     images = np.random.default_rng(0).integers(0, 255, (900, 8, 8), np.uint8)
     classifier = MDPUClassifier(0.4, learner=Network(device="cpu"), random_state=0)
-    assert_short(lambda: classifier.fit(images[:600].reshape(300, 2, 8, 8), images[600:]), 14, 79)
+    print_path(lambda: classifier.fit(images[:600].reshape(300, 2, 8, 8), images[600:]))

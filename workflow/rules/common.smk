@@ -16,7 +16,7 @@ from mdpu.pipeline.config import as_yaml, from_snakemake, load_yaml, selected
 from mdpu.pipeline.data import own, sources
 from mdpu.pipeline.data.labels import SIDES
 from mdpu.pipeline.evaluate import rejudge
-from mdpu.pipeline.files import digest
+from mdpu.pipeline.files import REPOSITORY, digest
 from mdpu.pipeline.plan import PARTS, Plan
 from mdpu.pipeline.report import apart
 from mdpu.settings import RECIPE
@@ -29,6 +29,8 @@ try:
     config.update(from_snakemake(config))
     [*map(load_yaml, map(Path, workflow.config_settings.configfiles))]  # it refuses keys that Snakemake would drop
     show.check(config)
+    if config.get("expected") and not Path(config["expected"]).exists():  # with --directory, as `shipped`
+        config["expected"] = os.path.relpath(REPOSITORY / config["expected"])
     PLAN = Plan(config)
 except UserError as error:
     raise WorkflowError(str(error))
