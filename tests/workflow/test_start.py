@@ -77,3 +77,15 @@ def test_a_lock_that_a_killed_run_left_is_released_and_a_working_one_is_not(fres
     said, _ = first.communicate()
     assert first.returncode == 0, said
     assert not list(locks.glob("*"))
+
+
+@slow
+def test_without_a_terminal_a_step_is_a_line_and_a_failure_says_why(finished_clone):
+    """As in CI, or under nohup and tee."""
+    results = finished_clone.folder / "results"
+    (results / "labels" / "digits.npz").write_bytes(b"damaged")
+    for file in (results / "runs").rglob("*.parquet"):
+        file.unlink()
+    said = finished_clone.run(*finished_clone.RUN, status=1).stderr
+    assert "Error in rule" in said
+    assert re.search(r"(?m)^error: .*digits\.npz", said)

@@ -1,0 +1,86 @@
+"""What `./run` does between its arguments and Snakemake, without starting it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from mdpu.pipeline import environment, start
+
+PRINTED = """\
+[Fri Nov 27 19:51:15 2026]
+localrule split:
+    input: labels.npz
+    output: split.npz
+    jobid: 6
+
+[Fri Nov 27 19:51:16 2026]
+Finished jobid: 6 (Rule: split)
+1 of 3 steps (33%) done
+[Fri Nov 27 19:51:17 2026]
+rule train:
+    jobid: 4
+
+[Fri Nov 27 19:51:18 2026]
+Error in rule train:
+    jobid: 4
+    log: train.log (check log file(s) for error details)
+Logfile train.log:
+error: labels.npz is damaged; delete it and run again
+"""
+
+
+def test_a_step_is_a_line_and_an_error_stays_whole():
+    assert list(start.condensed(PRINTED.splitlines(keepends=True))) == [
+        "1 of 3 steps (33%) done: split\n",
+        "Error in rule train:\n",
+        "    jobid: 4\n",
+        "    log: train.log (check log file(s) for error details)\n",
+        "Logfile train.log:\n",
+        "error: labels.npz is damaged; delete it and run again\n",
+    ]
+
+
+@pytest.mark.parametrize("word", start.HELP)
+def test_help_is_a_command_and_an_option(word, capsys):
+    assert start.main([word]) == 0
+    assert capsys.readouterr().out.strip() == start.USAGE
+
+
+def test_configurations_are_apart_from_options_and_targets():
+    arguments = ["-n", "--configfile", "a.yaml", "b.yaml", "--configfiles=c.yaml", "--", "tables"]
+    files, options, targets = start.split_arguments("config/quick.yaml", arguments)
+    assert files == ["config.yaml", "config/quick.yaml", "a.yaml", "b.yaml", "c.yaml"]
+    assert options == ["-n"]
+    assert targets == ["--", "tables"]
+
+
+def test_the_last_name_and_folder_say_where_the_page_is(tmp_path):
+    (tmp_path / "first.yaml").write_text("name: one\nresults_dir: results\n")
+    (tmp_path / "second.yaml").write_text("name: 'two'\n")
+    files = [str(tmp_path / "first.yaml"), str(tmp_path / "second.yaml")]
+    assert start.page_of(files, []) == start.ROOT / "results/two/report.html"
+    elsewhere = start.page_of(files, ["--directory", "/tmp/x", "--config", "name=three"])
+    assert str(elsewhere) == "/tmp/x/results/two/report.html" or elsewhere.parent.name == "three"
+
+
+@pytest.mark.parametrize(("is_dry", "pages"), [(True, 0), (False, 1)])
+def test_a_dry_run_names_no_page(monkeypatch, is_dry, pages):
+    shown = []
+    monkeypatch.setattr(start, "wait_for", lambda command, is_condensed: 0)
+    monkeypatch.setattr(start, "release_stale_lock", lambda: None)
+    monkeypatch.setattr(start, "show_headline", lambda page, stream: shown.append(page))
+    assert start.run_snakemake("config/quick.yaml", ["-n"] if is_dry else []) == 0
+    assert len(shown) == pages
+
+
+def test_the_lock_names_uv_with_its_hashes():
+    entry = environment.entry_of_uv(environment.LOCK.read_bytes())
+    assert entry.startswith(b"uv==")
+    assert b"--hash=sha256:" in entry
+    assert not entry.endswith(b"\\")
+
+
+def test_start_needs_the_standard_library_alone():
+    program = "import mdpu.pipeline.environment, mdpu.pipeline.start"
+    subprocess.run([sys.executable, "-S", "-c", program], cwd=start.ROOT, check=True)
