@@ -8,6 +8,9 @@ from snakemake.exceptions import WorkflowError
 configfile: "config.yaml"
 
 
+report: "workflow/captions/introduction.rst"
+
+
 onstart:
     if workflow.executor_plugin.name == "slurm" and not shutil.which("sbatch"):
         raise WorkflowError(

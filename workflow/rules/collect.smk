@@ -4,6 +4,7 @@
 
 
 rule collect:
+    """Put the measures of all runs into one table, with a row for each cell."""
     input:
         runs=run_files(),
         descriptions=[

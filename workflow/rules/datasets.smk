@@ -3,6 +3,7 @@
 
 
 rule dataset:
+    """Fetch and verify the images of a source."""
     input:
         files=lambda wildcards: own_files(wildcards.source),
     output:

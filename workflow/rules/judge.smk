@@ -4,6 +4,7 @@
 
 
 rule compare:
+    """Compare the means of the cells with the published numbers."""
     input:
         summary=rules.collect.output.summary,
     output:
@@ -21,6 +22,7 @@ rule compare:
 
 
 rule claims:
+    """Judge the claims of the paper."""
     input:
         metrics=rules.collect.output.metrics,
         shipped=PLAN.shipped_on(PLAN.datasets),  # runs of other readings
@@ -42,6 +44,7 @@ rule claims:
 
 
 rule readings:
+    """Judge each number under each reading of the paper."""
     input:
         runs=sorted({*run_files(), *rejudge.reading_files(PLAN), *apart.apart_files(PLAN)}),
     output:

@@ -4,6 +4,7 @@
 
 
 rule labels:
+    """Binarize the class ids of a dataset to +1 and -1."""
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
     output:
@@ -22,6 +23,7 @@ rule labels:
 
 
 rule sheet:
+    """Draw some images of each side of a dataset."""
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         labels=ROOT / "labels/{dataset}.npz",

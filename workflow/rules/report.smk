@@ -4,6 +4,7 @@
 
 
 rule report:
+    """Write the page."""
     input:
         shown=SHOWN,
         runs=[PLAN.layout.runs, PLAN.layout.summary, PLAN.layout.metrics] if PLAN.runs else [],

@@ -6,6 +6,7 @@
 
 
 rule table:
+    """Make a table of the cells."""
     input:
         runs=rules.collect.output.runs,
     output:
@@ -23,6 +24,7 @@ rule table:
 
 
 use rule table as figure with:
+    """Draw a figure of the measures."""
     input:
         metrics=rules.collect.output.metrics,
     output:
@@ -32,6 +34,7 @@ use rule table as figure with:
 
 
 use rule table as figure_with_table with:
+    """Draw a figure of the measures, with its numbers in a table."""
     input:
         metrics=rules.collect.output.metrics,
     output:
@@ -41,6 +44,7 @@ use rule table as figure_with_table with:
 
 
 use rule table as illustration with:
+    """Draw images of the first dataset."""
     input:
         images=PLAN.layout.images(FIRST),
         labels=PLAN.layout.labels(FIRST),
@@ -51,6 +55,7 @@ use rule table as illustration with:
 
 
 use rule table as formulas with:
+    """Make a table of formulas."""
     input:
         [],
     output:
@@ -60,6 +65,7 @@ use rule table as formulas with:
 
 
 use rule table as drawing with:
+    """Draw a figure that needs no run."""
     input:
         [],
     output:

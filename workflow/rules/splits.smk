@@ -4,6 +4,7 @@
 
 
 rule split:
+    """Draw the tuples and unlabeled images of each trial of a cell."""
     input:
         labels=ROOT / "labels/{dataset}.npz",
     output:

@@ -6,6 +6,7 @@
 
 
 rule train:
+    """Train the runs of a cell that are not finished."""
     input:
         shipped=lambda wildcards: [ancient(str(file)) for file in PLAN.shipped_files(known_cell(wildcards))],
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
