@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import re
 import shutil
@@ -109,7 +110,7 @@ def split_arguments(file: str, arguments: Sequence[str]) -> tuple[list[str], lis
 
 def release_stale_lock() -> None:
     """Remove the lock of a Snakemake that was killed; it stays while one works in this folder."""
-    import psutil
+    psutil = importlib.import_module("psutil")  # needs the environment, which this module does without
 
     for process in psutil.process_iter(["cmdline", "cwd"]):
         words = (process.info["cmdline"] or [])[:3]
