@@ -5,8 +5,9 @@ rows set aside and weighted to the prior, of each learner and of today's ``auto`
 CSV, a file per draw keeps the test scores and the out-of-fold losses by bag, so that no rule needs another fit.
 
 Sets belong to half A, on which a rule is chosen, or to half B, on which it is shown, by the first hexadecimal digit of
-the SHA-256 of the name: even is A. Draws are made in a shuffled order, in rounds of one draw per set, so that any
-prefix is a sample. Lines that the CSV has are kept.
+the SHA-256 of the name: even is A. Each round has a draw per set, in a shuffled order. Rounds with few tuples come
+first: up to 300 in rounds 0 to 7, 1,000 in 8 to 15, 5,000 from 16 on. A prefix is no sample of many tuples. Lines that
+the CSV has are kept.
 
     OMP_NUM_THREADS=1 python benchmarks/default_learner.py draws.csv --keel PROCESSED --reviews review-sentences.txt
 """
@@ -31,7 +32,7 @@ from mdpu.learners.linear import split_folds
 from mdpu.prior import different_rows, estimate_prior, without_repeats
 from mdpu.randomness import Stream
 
-KEEL = [
+KEEL = (
     "abalone",
     "banana",
     "contraceptive",
@@ -60,7 +61,7 @@ KEEL = [
     "wdbc",
     "winequality-red",
     "yeast",
-]
+)
 TABLES = ("cancer", "diabetes", "wine")
 TEXTS = ("reviews",)
 PICTURES = ("digits pictures",)
@@ -102,7 +103,7 @@ def read(name, arguments):
 
 
 def draws(names, rounds):
-    """Yield the settings of the draws, cheap ones first in each round."""
+    """Yield the settings of the draws; their numbers of tuples grow with the round."""
     for number in range(rounds):
         rng = np.random.default_rng(number)
         top = (300, 1000, 5000)[min(number // 8, 2)]
@@ -116,7 +117,7 @@ def draws(names, rounds):
                 "size": int(rng.choice([2, 3, 5])),
                 "prior": float(rng.choice([0.3, 0.4, 0.5, 0.6, 0.7])),
                 "told": bool(rng.random() < 0.7),
-                "n": int(round(np.exp(rng.uniform(np.log(50), np.log(top))))),
+                "n": round(np.exp(rng.uniform(np.log(50), np.log(top)))),
             }
 
 

@@ -1,0 +1,106 @@
+"""The candidate rules of `learner="auto"` on the draws of ``default_learner.py``, by half and kind of data.
+
+For each rule: accuracy in points less the best single learner of the draw (mean, worst, share more than 4 below), the
+mean less `student` with its standard error over draws, and seconds of its fits. Only half A may choose a rule.
+
+    python benchmarks/default_rules.py draws.csv
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+from scipy.special import expit
+
+LEARNERS = ("student", "linear", "network")
+PRIOR_ON_STUDENT = 8.0  # bags that the start of the stacking weights counts as
+
+
+def accuracy_of(probability, labels, prior):
+    """Return the accuracy in %, weighted so that the share of positives is the prior."""
+    positive = labels > 0
+    right = (probability > 0.5) == positive
+    return 100 * float(prior * right[positive].mean() + (1 - prior) * right[~positive].mean())
+
+
+def left_if_better(losses, default):
+    """Return the learner of least loss, unless it is within a standard error of the default one."""
+    best = min(losses, key=lambda name: losses[name].mean())
+    difference = losses[default] - losses[best]
+    error = difference.std(ddof=1) / np.sqrt(len(difference))
+    return best if difference.mean() > error else default
+
+
+def stacked(losses, default):
+    """Return weights of the learners that mix their bag likelihoods best, with a prior on the default one."""
+    names = list(losses)
+    likelihoods = np.exp(-np.stack([losses[name] for name in names]))
+    start = np.array([0.9 if name == default else 0.1 / (len(names) - 1) for name in names])
+
+    def objective(free):
+        weights = np.exp(free - np.logaddexp.reduce(free))
+        fit = np.log(weights @ likelihoods).sum()
+        return -fit - PRIOR_ON_STUDENT * start @ np.log(weights)
+
+    free = minimize(objective, np.log(start)).x
+    return dict(zip(names, np.exp(free - np.logaddexp.reduce(free)), strict=True))
+
+
+def rules_of(line, kept):
+    """Return the accuracy and the number of trainings' seconds of each rule."""
+    names = [name for name in LEARNERS if name in kept]
+    losses = {name: kept[f"{name} by bag"] for name in names}
+    probability = {name: expit(kept[name].astype(float)) for name in names}
+    default = "network" if line["kind"] == "pictures" else "student"
+    once = {name: line[f"{name}_s"] for name in names}
+    every = sum(once.values())
+
+    def mixed(weights):
+        mean = sum(weights[name] * probability[name] for name in weights) / sum(weights.values())
+        return accuracy_of(mean, kept["labels"], line["prior"])
+
+    chosen = left_if_better(losses, default)
+    alike = dict.fromkeys(names, 1.0)
+    rules = {name: (line[name], once[name]) for name in names}
+    rules["auto today"] = (line["auto"], 0.75 * every + once[line["chosen"]])
+    rules["by kind"] = (line[default], once[default])
+    rules["left by one error"] = (line[chosen], 3 * every + once[chosen])
+    rules["mean, alike"] = (mixed(alike), every)
+    rules["mean, default twice"] = (mixed({**alike, default: 2.0}), every)
+    rules["stacking"] = (mixed(stacked(losses, default)), 4 * every)
+    return rules
+
+
+def main():
+    """Print the table of each half and kind of data."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("draws", type=Path)
+    path = parser.parse_args().draws
+    rows = []
+    for line in pd.read_csv(path).dropna(subset=["student"]).to_dict("records"):
+        with np.load(path.with_suffix("") / f"{line['draw']}-{line['set']}.npz") as kept:
+            rules = rules_of(line, dict(kept))
+        best = max(rules[name][0] for name in LEARNERS if name in rules)
+        for rule, (accuracy, seconds) in rules.items():
+            measures = {"regret": accuracy - best, "less": accuracy - rules["student"][0], "seconds": seconds}
+            rows.append({"half": line["half"], "kind": line["kind"], "rule": rule, "set": line["set"], **measures})
+    frame = pd.DataFrame(rows)
+    everything = frame.assign(kind="all")
+    grouped = pd.concat([everything, frame]).groupby(["half", "kind", "rule"], sort=False)
+    table = grouped.agg(
+        draws=("regret", "size"),
+        sets=("set", "nunique"),
+        mean=("regret", "mean"),
+        worst=("regret", "min"),
+        below_4=("regret", lambda regret: 100 * (regret < -4).mean()),
+        less_student=("less", "mean"),
+        error=("less", "sem"),
+        seconds=("seconds", "mean"),
+    )
+    print(table.round(2).to_string())
+
+
+if __name__ == "__main__":
+    main()
