@@ -74,18 +74,6 @@ def test_no_modules_import_each_other_in_a_circle():
     TopologicalSorter(graph).prepare()  # it raises an error that names a circle
 
 
-def test_few_imports_hide_in_functions():
-    hidden = {
-        node
-        for tree in TREES.values()
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef)
-        for node in ast.walk(function)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    }
-    assert len(hidden) <= 40
-
-
 def test_what_does_not_compute_loads_no_torch():
     names = "mdpu.data, mdpu.law, mdpu.methods, mdpu.settings, mdpu.pipeline.plan, mdpu.pipeline.show"
     titles = "[mdpu.methods.load_method(name).title for name in mdpu.methods.available_methods()]"
