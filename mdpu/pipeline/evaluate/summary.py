@@ -10,7 +10,15 @@ import pandas as pd
 from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.claims import FAILS, HOLDS, INCONCLUSIVE, PARTLY
 from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, NOT_RUN, REPRODUCED, VERDICTS
-from mdpu.pipeline.evaluate.published import BASELINES, OWN_SPLIT, PROPOSED, family, in_one_reading, published_cells
+from mdpu.pipeline.evaluate.published import (
+    BASELINES,
+    IMPLIED,
+    OWN_SPLIT,
+    PROPOSED,
+    family,
+    in_one_reading,
+    published_cells,
+)
 from mdpu.pipeline.plan import ROW
 
 
@@ -58,10 +66,9 @@ def headline(
             official = f"{_counted(run, published)}, with our own split into training and test images"
         elif own.any():
             official += f". With our own split into training and test images, {_counted(run[own], published)}"
-        implied = run[~own & (run["dataset"] != run["published_dataset"])]
-        named = (
-            implied[["published_dataset", "dataset"]].drop_duplicates("published_dataset").replace(titles_by_name or {})
-        )
+        implied = run[run["reading"].str.endswith(IMPLIED)]
+        named = implied[["published_dataset", "dataset"]].drop_duplicates("published_dataset")
+        named = named.replace(titles_by_name or {})
         others = "".join(f" {paper} is read as {ours}." for paper, ours in named.itertuples(index=False))
         return f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {official}.{others}"
     what = titles(dict.fromkeys(summary["method"]))

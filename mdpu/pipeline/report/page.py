@@ -172,10 +172,13 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
     every_section = [section for group in reversed(PARTS) for section in shown[group]]
     beyond = (section["name"] for section in every_section if "beyond" in map(family, section.get("methods", ())))
     pictures = (section for section in every_section if "image" in section and section["trials"])
+    titles = plan.titles(plan.config["definitions"]["datasets"])
+    if apart:
+        titles |= apart.plan.titles(apart.plan.datasets)
     claims = claims_section(at / "claims.json", at / "claims_cases.csv")
     return {
         "level": f"{100 * plan.config['comparison']['level']:g} %",
-        "headline": headline(with_others, summary, verification, plan.titles(plan.config["definitions"]["datasets"])),
+        "headline": headline(with_others, summary, verification, titles),
         "lines": lines(comparison, claims, table_cells(summary, plan.table_rows), next(beyond, None)),
         "bars": verdict_counts(comparison),
         "picture": next(pictures, None),

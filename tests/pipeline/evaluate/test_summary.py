@@ -52,8 +52,10 @@ def test_images_in_another_split_are_counted_apart_and_in_one_reading():
     said = headline(run, CELLS)
     assert "36 were run, on 1 of 7 datasets" in said
     assert "With our own split into training and test images, 36 were run, on 1 of 7 datasets" in said
+    assert said.endswith("emnist-balanced is read as own-digits.")
     alone = headline(compared({}, {"own": "emnist-balanced"}, readings), CELLS)
     assert alone.endswith("0 that differ, with our own split into training and test images.")
+    assert "read as" not in alone
 
 
 @pytest.mark.parametrize(
