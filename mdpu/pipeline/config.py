@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import yaml
 from jsonschema import Draft202012Validator, validators
-from jsonschema.exceptions import best_match
+from jsonschema.exceptions import ValidationError, best_match
 
 from mdpu.errors import CONTROL, UserError
 from mdpu.methods import available_methods
@@ -29,6 +30,7 @@ Config = dict[str, Any]
 SCHEMA = "mdpu/pipeline/config.schema.yaml"
 # Every configuration is laid over these: definitions of datasets, studies beyond the paper, readings, the paper's own.
 BASE_FILES = ("config/datasets.yaml", "config/studies.yaml", "config/readings.yaml", "config.yaml")
+EXPONENT = re.compile(r"[-+]?[0-9]+([.][0-9]*)?[eE][-+]?[0-9]+")
 BASE = "base"  # the variant that changes nothing
 
 
@@ -162,6 +164,8 @@ def check_config(config: Config) -> None:
         }
     )
     validator = validators.extend(Draft202012Validator, type_checker=plain)  # type: ignore[no-untyped-call]
+    for error in validator(schema()).iter_errors(config):
+        _read_exponents(config, error)
     error = best_match(validator(schema()).iter_errors(config))
     if error is not None:
         raise UserError(explain(error))
@@ -183,6 +187,21 @@ def check_config(config: Config) -> None:
     for name, experiment in definitions["experiments"].items():
         for place, axes in enumerate(grids(with_axes(experiment, config))):
             _check_grid(axes, config, f"config key definitions.experiments.{name}{'.also' if place else ''}")
+
+
+def _read_exponents(config: Config, error: ValidationError) -> None:
+    """Make a number of a text such as ``1e-3`` where the schema wants a number; YAML wants ``1.0e-3``."""
+    for cause in error.context or ():
+        _read_exponents(config, cause)
+    text = str(error.instance)
+    wants_number = error.validator == "type" and "number" in str(error.validator_value)
+    if not wants_number or not EXPONENT.fullmatch(text):
+        return
+    *above, key = error.absolute_path
+    place: Any = config
+    for step in above:
+        place = place[step]
+    place[key] = float(text)
 
 
 def _check_readings(config: Config) -> None:

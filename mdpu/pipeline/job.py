@@ -86,7 +86,8 @@ def train_cell(
             raise UserError(f"{images} has other images than the configuration's sha256; make it again")
         spec = {**spec, "images": checksum}
     part = out.with_name(f".{out.stem}.part.parquet")
-    kept = {key: run for path in (out, part) if path.exists() for key, run in read_runs(path).items()}
+    kept = read_runs(out) if out.exists() else {}
+    kept |= _resumed(part)
     keys = {seed: digest(asked(spec, seed)) for seed in spec["trials"]}
     for path in shipped:
         kept = {**read_runs(path, [key for key in keys.values() if key not in kept]), **kept}
@@ -97,6 +98,18 @@ def train_cell(
         write_runs(part, kept.values())
     write_runs(out, kept.values())
     part.unlink(missing_ok=True)
+
+
+def _resumed(part: Path) -> dict[str, Stored]:
+    """Return the runs that an ended job left in its own file, none if there is no such file or it is damaged."""
+    if not part.exists():
+        return {}
+    try:
+        return read_runs(part)
+    except UserError:
+        print(f"{part} is damaged; its runs are trained again", file=sys.stderr)
+        part.unlink(missing_ok=True)
+        return {}
 
 
 def _train(

@@ -10,6 +10,7 @@ from unittest import mock
 
 import pytest
 
+from mdpu.__main__ import main as command_line
 from mdpu.pipeline import cli
 from mdpu.pipeline.files import REPOSITORY, load_npz
 
@@ -132,3 +133,14 @@ def test_an_error_of_our_own_keeps_its_traceback(monkeypatch):
         monkeypatch.setattr(cli, "_parser", mock.Mock(side_effect=error))
         with pytest.raises(type(error)):
             cli.main([])
+
+
+def test_an_interrupted_command_says_so_in_a_word(monkeypatch, capsys):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mdpu.pipeline.cli.main", interrupt)
+    with pytest.raises(SystemExit) as ended:
+        command_line()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "interrupted\n"

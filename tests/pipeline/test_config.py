@@ -56,3 +56,21 @@ def test_every_required_key_is_missed_by_name():
         with pytest.raises(UserError) as error:
             check_config(lacking)
         assert repr(key) in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["1e-3", "2E-3", "1.5e-3", "+1e-03"])
+def test_a_rate_may_be_written_with_an_exponent(tmp_path, text):
+    """YAML takes 1e-3 for text, because it has no point."""
+    file = tmp_path / "rate.yaml"
+    rate = f"{{training: {{networks: {{mlp: {{learning_rate: {text}}}}}}}}}"
+    file.write_text(f"protocol: {rate}\ndefinitions: {{variants: {{other: {rate}}}}}\n")
+    config = load_config([file])
+    for protocol in (config["protocol"], config["definitions"]["variants"]["other"]):
+        assert protocol["training"]["networks"]["mlp"]["learning_rate"] == float(text)
+
+
+def test_text_that_is_no_number_is_refused_where_a_number_belongs(tmp_path):
+    file = tmp_path / "rate.yaml"
+    file.write_text("protocol: {training: {networks: {mlp: {learning_rate: 1e-3x}}}}\n")
+    with pytest.raises(UserError, match=r"learning_rate"):
+        load_config([file])

@@ -22,6 +22,8 @@ from mdpu.pipeline.report import apart
 from mdpu.settings import RECIPE
 
 os.environ.pop("PYTHONOPTIMIZE", None)  # claims are read from docstrings, which it can drop
+# Rules start `python`: this one, also where its environment is not activated. A conda environment comes before it.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 sys.executable = shlex.quote(sys.executable)  # Snakemake gives it to a shell as it is, and a path may hold spaces
 
 try:
