@@ -255,14 +255,20 @@ def test_a_margin_that_cannot_be_is_refused_in_words(page):
     click(page.find_element(By.CSS_SELECTOR, "#judging button"))
 
 
-def test_the_counts_beside_the_headline_are_choices(page, synthetic):
+def test_the_counts_beside_the_headline_are_choices(page, synthetic, comparison):
+    """The table counts equal trials, and what is chosen is judged by all of its own."""
     facts = read_json(synthetic.layout.results / "readings.json")
     rows = page.find_elements(By.CSS_SELECTOR, "#readings-counts tbody tr")
     counts = [[row[name] for name in ("numbers", *VERDICTS[:4])] for row in facts["counts"]]
     assert [row.text.split()[-5:] for row in rows[: len(counts)]] == [list(map(str, own)) for own in counts]
     assert len(counts) == 6
     click(rows[1].find_element(By.TAG_NAME, "button"))
-    told = "{} reproduced, {} close, {} inconclusive and {} that".format(*counts[1][1:])
+    chosen = {"margin": 1.0, "wider_margin": 2.0, "level": 95.0, "scope": "whole", "loss": "logistic"}
+    statistics = read_csv(synthetic.layout.results / "readings.csv")
+    expected = judged(comparison, statistics, {**chosen, "training": "protocol", "epochs": "all"})
+    proposed = comparison.loc[comparison["method"].isin(PROPOSED), "cell"].map(expected).value_counts()
+    told = "{} reproduced, {} close, {} inconclusive and {} that"
+    told = told.format(*(proposed.get(verdict, 0) for verdict in VERDICTS[:4]))
     assert told in page.find_element(By.ID, "headline").text
 
 
@@ -321,9 +327,12 @@ def test_a_number_opens_its_cell_by_keyboard(page, synthetic, comparison):
     assert synthetic.key(synthetic.find_runs(CELL)[1]) in text
     assert "bfloat16 on no device, 2026-01-02" in text
     assert f"./run trace {CELL}" in text
-    assert [f"./run retrain {CELL}/seed{seed}" in text for seed in (1, 2, 3)] == [True] * 3
-    assert len(drawer.find_elements(By.CSS_SELECTOR, ".curve polyline")) == 3
-    assert [seed.text for seed in drawer.find_elements(By.CSS_SELECTOR, ".seeds li")] == ["seed 1", "seed 2", "seed 3"]
+    seeds = [run.seed for run in synthetic.find_runs(CELL)]
+    assert seeds
+    assert all(f"./run retrain {CELL}/seed{seed}" in text for seed in seeds)
+    assert len(drawer.find_elements(By.CSS_SELECTOR, ".curve polyline")) == len(seeds)
+    shown = [seed.text for seed in drawer.find_elements(By.CSS_SELECTOR, ".seeds li")]
+    assert shown == [f"seed {seed}" for seed in seeds]
     page.switch_to.active_element.send_keys(Keys.ESCAPE)
     assert not drawer.is_displayed()
     assert page.switch_to.active_element == link
