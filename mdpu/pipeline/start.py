@@ -139,6 +139,10 @@ def _print_condensed(lines: Iterable[str]) -> None:
         print(line, end="", file=sys.stderr, flush=True)
 
 
+# Time stamps, and what the scheduler says before each batch of jobs.
+CHATTER = re.compile(r"\[\w{3} \w{3} [\d :]+\]$|Select jobs to execute|Execute \d+ jobs")
+
+
 def condensed(lines: Iterable[str]) -> Iterator[str]:
     """Yield what Snakemake prints with a line for each finished step; what it says of failed jobs stays whole.
 
@@ -154,7 +158,7 @@ def condensed(lines: Iterable[str]) -> Iterator[str]:
             rule, is_announcement = finished[1], False
         elif step := re.match(r"\d+ of \d+ steps \(\S+\) done", line):
             yield f"{step[0]}: {rule}\n"
-        elif line.strip() and not re.match(r"\[\w{3} \w{3} [\d :]+\]$", line):
+        elif line.strip() and not CHATTER.match(line):
             is_announcement = False
             yield line
 

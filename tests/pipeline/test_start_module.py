@@ -8,6 +8,9 @@ import pytest
 from mdpu.pipeline import environment, start
 
 PRINTED = """\
+Select jobs to execute...
+Execute 1 jobs...
+
 [Fri Nov 27 19:51:15 2026]
 localrule split:
     input: labels.npz
