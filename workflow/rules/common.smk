@@ -23,7 +23,7 @@ from mdpu.settings import RECIPE
 
 os.environ.pop("PYTHONOPTIMIZE", None)  # claims are read from docstrings, which it can drop
 # Rules start `python`: this one, also where its environment is not activated. A conda environment comes before it.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]))
 sys.executable = shlex.quote(sys.executable)  # Snakemake gives it to a shell as it is, and a path may hold spaces
 
 try:
