@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mdpu.estimator import MDPUClassifier, TupleClassifier
-    from mdpu.groups import read_groups
     from mdpu.losses import TupleLoss
+    from mdpu.own.groups import read_groups
 
 __version__ = "0.3.0"
 __all__ = ["MDPUClassifier", "TupleClassifier", "TupleLoss", "read_groups"]
@@ -22,7 +22,7 @@ _MODULES = {
     "MDPUClassifier": "mdpu.estimator",
     "TupleClassifier": "mdpu.estimator",
     "TupleLoss": "mdpu.losses",
-    "read_groups": "mdpu.groups",
+    "read_groups": "mdpu.own.groups",
 }
 
 

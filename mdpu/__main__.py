@@ -18,7 +18,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if str(error.name).startswith("mdpu"):
             raise
-        sys.exit(f"error: the command line needs {error.name}; run pip install '.[pipeline]' in a checkout")
+        extra = "files" if sys.argv[1:2] in (["fit"], ["predict"]) else "pipeline"
+        sys.exit(f"error: the command line needs {error.name}; run pip install '.[{extra}]' in a checkout")
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         status = INTERRUPTED

@@ -58,10 +58,18 @@ def imports(tree: ast.AST) -> list[str]:
 
 def test_the_library_imports_nothing_of_the_pipeline_and_nothing_imports_snakemake():
     for name, tree in TREES.items():
-        above = (
-            ("snakemake",) if name.startswith(("mdpu.pipeline", "mdpu.__main__")) else ("snakemake", "mdpu.pipeline")
-        )
-        assert not [other for other in imports(tree) if other.startswith(above)], name
+        above = ["snakemake"]
+        if name != "mdpu" and not name.startswith(("mdpu.pipeline", "mdpu.own", "mdpu.__main__")):
+            above += ["mdpu.pipeline", "mdpu.own"]
+        assert not [other for other in imports(tree) if other.startswith(tuple(above))], name
+
+
+def test_a_classifier_from_files_needs_no_more_than_its_extra():
+    """Neither the paper's side of the pipeline nor its packages are loaded by the commands `fit` and `predict`."""
+    needless = ["snakemake", "torchvision", "filelock", "jsonschema", "yaml", "latex2mathml", "mdpu.pipeline.plan"]
+    program = "import sys, mdpu.pipeline.cli, mdpu.own.page; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert not {*needless} & {*done.stdout.split()}
 
 
 def test_no_modules_import_each_other_in_a_circle():

@@ -19,9 +19,6 @@ from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from mdpu.errors import UserError, is_out_of_memory, printable
-from mdpu.pipeline.data.labels import write_labels
-from mdpu.pipeline.data.sources import write_source
-from mdpu.pipeline.data.splits import write_split
 
 GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")  # how errors of a device begin
 NO_MEMORY = "can't allocate memory"  # torch says so in an ordinary RuntimeError
@@ -43,12 +40,16 @@ CELL = {"type": "object", "required": sorted({*TRAINING} - {"law"}), "properties
 
 def dataset(given: Any) -> None:
     """Fetch and verify a source; write its images, with a description (.json) beside them."""
+    from mdpu.pipeline.data.sources import write_source
+
     mirror = given.mirror or os.environ.get("MDPU_MIRROR")
     write_source(given.source, given.data_dir.expanduser(), mirror, given.out, given.sha256)
 
 
 def labels(given: Any) -> None:
     """Binarize class ids to +1 and -1; write the labels, with their counts (.json) beside them."""
+    from mdpu.pipeline.data.labels import write_labels
+
     write_labels(given.images, given.out, given.sides, given.counts)
 
 
@@ -61,6 +62,8 @@ def sheet(given: Any) -> None:
 
 def split(given: Any) -> None:
     """Draw the tuples and unlabeled images of every trial of a cell."""
+    from mdpu.pipeline.data.splits import write_split
+
     write_split(given.labels, given.out, given.spec)
 
 
@@ -89,17 +92,22 @@ def verify(given: Any) -> int:
 
 def fit(given: Any) -> None:
     """Train a classifier on your own groups, and write it with a page on what is known of it."""
+    from mdpu.own.page import write_own_page
+    from mdpu.own.study import fit_groups
+
     files = {"table": given.table, "file": given.file, "size": given.size}
     parameters = {name: getattr(given, name) for name in ("prior", "guess_prior", "dominant", "learner")}
     parameters["random_state"] = given.seed
-    study = _module("classify").fit_groups(given.source, given.out, given.group, given.drop, files, **parameters)
-    _module("report.own").write_own_page(study, given.out / "page.html")
+    study = fit_groups(given.source, given.out, given.group, given.drop, files, **parameters)
+    write_own_page(study, given.out / "page.html")
     print(f"{given.out}/page.html says what is known of the classifier", file=sys.stderr)
 
 
 def predict(given: Any) -> None:
     """Write new rows with the answers of a classifier that `fit` made."""
-    _module("classify").predict_rows(given.model, given.source, given.out, {"table": given.table, "file": given.file})
+    from mdpu.own.study import predict_rows
+
+    predict_rows(given.model, given.source, given.out, {"table": given.table, "file": given.file})
 
 
 def _module(name: str) -> Any:

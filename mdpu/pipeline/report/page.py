@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import re
 import zlib
 from collections.abc import Mapping
 from itertools import groupby
@@ -19,8 +18,7 @@ from typing import Any
 
 import pandas as pd
 import yaml
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from jinja2 import Environment
 
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import REPORTED
@@ -31,11 +29,12 @@ from mdpu.pipeline.evaluate.readings import Readings
 from mdpu.pipeline.evaluate.rejudge import is_compared
 from mdpu.pipeline.evaluate.summary import headline, in_points, lines, verdict_counts
 from mdpu.pipeline.evaluate.verify import verify
-from mdpu.pipeline.files import read_csv, read_json, read_table, resource, write_text
+from mdpu.pipeline.files import read_csv, read_json, read_table, write_text
 from mdpu.pipeline.plan import AXES, PARTS, Plan
-from mdpu.pipeline.report import forest
+from mdpu.pipeline.report import forest, html
 from mdpu.pipeline.report.apart import read_apart
 from mdpu.pipeline.report.cells import FLOAT32, HEIGHT, WIDTH, cell_lines, drawer_data, training_lines, verdicts_by_cell
+from mdpu.pipeline.report.html import STYLE, TEMPLATES
 from mdpu.pipeline.report.sections import BESIDE, data_url, downloads
 from mdpu.pipeline.report.specification import NAME as SPECIFICATION
 from mdpu.pipeline.report.specification import specification_section
@@ -51,9 +50,8 @@ from mdpu.pipeline.report.verdicts import (
 )
 from mdpu.pipeline.show import sections
 
-TEMPLATES = resource("report")
 REFERENCE, OWN_DATA = "results/reference/report.html", "docs/how-to/estimator.md"  # in the repository
-STYLE, SCRIPT = ("tokens.css", "style.css", "print.css"), ("rule.js", "page.js")
+SCRIPT = ("rule.js", "page.js")
 
 
 def write_page(plan: Plan, out: Path) -> None:
@@ -93,34 +91,16 @@ def _texts(results: Mapping[str, Any], shown: Mapping[str, list[dict[str, Any]]]
 
 
 def environment() -> Environment:
-    """Return what renders the templates: text is escaped, and an unknown variable is an error."""
-    made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """Return what renders the templates of the report."""
+    made = html.environment()
     made.globals |= {"beside": BESIDE, "families": FAMILIES, "looks": LOOKS, "float32": FLOAT32}
-    made.filters |= {"points": points, "signed": signed, "typeset": typeset, "effect": effect}
+    made.filters |= {"signed": signed, "effect": effect}
     return made
-
-
-def points(value: float | None) -> str:
-    """Return a number of percent or points with two decimals, a dash if it is missing."""
-    return "–" if value is None or pd.isna(value) else f"{value:.2f}"
 
 
 def effect(value: float) -> str:
     """Return an effect in whatever unit, with its sign and three digits."""
     return (f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.3g}").replace("-", "−")
-
-
-def typeset(text: object) -> Markup:
-    """Return words as a page shows them: names between backticks as code, true minus signs, curved apostrophes."""
-    words = str(escape(str(text).replace("'", "’")))
-    words = re.sub(r"`([^`]+)`", r"<code>\1</code>", words)
-    return Markup(re.sub(r"(?<![\w.])-(?=\d)", "−", words))
 
 
 def signed(value: float | None) -> str:

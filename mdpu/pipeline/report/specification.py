@@ -12,7 +12,7 @@ from mdpu.pipeline.evaluate.readings import Panel, Readings, verdicts
 from mdpu.pipeline.evaluate.rejudge import places_tried
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.report.drawing import PAGE, draw_panels, legend_below, save_figure
-from mdpu.pipeline.report.sections import figure
+from mdpu.pipeline.report.html import figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

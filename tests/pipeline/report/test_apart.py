@@ -10,8 +10,8 @@ from mdpu.pipeline.config import load_config
 from mdpu.pipeline.files import REPOSITORY, read_csv
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.report.apart import read_apart
+from mdpu.pipeline.report.html import figure
 from mdpu.pipeline.report.page import environment
-from mdpu.pipeline.report.sections import figure
 
 SHIPPED = REPOSITORY / "results/reference"
 

@@ -17,7 +17,8 @@ from mdpu.pipeline.evaluate.published import published_summary
 from mdpu.pipeline.files import REPOSITORY, write_csv, write_json
 from mdpu.pipeline.plan import AXES, Plan
 from mdpu.pipeline.report.cells import cell_lines, training_lines
-from mdpu.pipeline.report.page import environment, typeset
+from mdpu.pipeline.report.html import typeset
+from mdpu.pipeline.report.page import environment
 from mdpu.pipeline.report.verdicts import claims_section, verdict_section
 
 

@@ -20,7 +20,7 @@ from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.files import resource
 from mdpu.pipeline.plan import Plan, Run
 from mdpu.pipeline.report.drawing import COLUMN, PAGE, save_figure
-from mdpu.pipeline.report.sections import DARK
+from mdpu.pipeline.report.html import DARK
 from mdpu.pipeline.report.style import LOSS_STYLES
 from mdpu.pipeline.show.curves import curves_figure
 from mdpu.pipeline.show.laws import law_cells, laws_figure

@@ -29,7 +29,7 @@ from mdpu import scores
 from mdpu.data import UNLABELED, Indices, sample_of
 from mdpu.errors import UserError, printable
 from mdpu.estimator import MDPUClassifier
-from mdpu.groups import GroupData, as_numbers, read_groups, read_rows
+from mdpu.own.groups import GroupData, as_numbers, read_groups, read_rows
 from mdpu.pipeline.files import progress, read_json, write_csv, write_json, write_table
 from mdpu.prior import without_repeats
 from mdpu.saving import load, save

@@ -15,11 +15,10 @@ from PIL import Image
 from scipy.special import expit
 
 from mdpu.data import UNLABELED, sample_of
-from mdpu.pipeline.classify import Study
+from mdpu.own.study import Study
 from mdpu.pipeline.files import write_text
 from mdpu.pipeline.report.drawing import draw_panels, save_figure
-from mdpu.pipeline.report.page import STYLE, TEMPLATES, environment
-from mdpu.pipeline.report.sections import figure
+from mdpu.pipeline.report.html import STYLE, TEMPLATES, environment, figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

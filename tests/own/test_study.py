@@ -12,10 +12,11 @@ from scipy.special import expit
 
 from mdpu.data import UNLABELED
 from mdpu.estimator import MDPUClassifier
-from mdpu.groups import read_groups
-from mdpu.pipeline import classify, cli
+from mdpu.own import page as own
+from mdpu.own import study as classify
+from mdpu.own.groups import read_groups
+from mdpu.pipeline import cli
 from mdpu.pipeline.files import read_csv
-from mdpu.pipeline.report import own
 
 HOSTILE = "<script>alert(1)</script> & 'x'"
 GROUPS, BROKEN, UNGROUPED = 240, 12, 400

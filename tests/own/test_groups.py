@@ -7,7 +7,7 @@ from PIL import Image
 
 from mdpu.data import number_groups, sample_of
 from mdpu.errors import UserError
-from mdpu.groups import as_numbers, read_groups, read_rows
+from mdpu.own.groups import as_numbers, read_groups, read_rows
 
 IDS = ["b", None, "a", "b", "a", None, "c", "a", None]
 
