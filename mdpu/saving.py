@@ -39,9 +39,10 @@ from mdpu.train import Trained
 FORMAT = 1
 LAWS = ("dominant", "similar")  # functions from a size that a file names
 
-KNOWN: tuple[type, ...] = (
+KNOWN: tuple[type | str, ...] = (
     *(MDPUClassifier, TupleClassifier, Network, Choice, Law, PriorProfile, Task),
     *(Standardisation, LinearScore, StudentScore, CrossFit, Preparation, TreePredictor, sparse.csr_matrix),
+    "mdpu.own.columns.TableEncoder",  # by name: it is above the library
 )
 
 

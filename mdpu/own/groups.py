@@ -1,15 +1,17 @@
-"""Groups from users' files: a data frame, CSV, Parquet, npz, or pictures in folders, with a report of what they hold.
+"""Groups from users' files: a frame, a table, npz, or pictures in folders, with an account of what was read.
 
 >>> data = read_groups("groups.csv", group="id")
+>>> print(data.account)
 >>> print(data.report)
->>> MDPUClassifier().fit(data.rows, data.groups)
+>>> make_pipeline(TableEncoder(), MDPUClassifier()).fit(data.rows, data.groups)
 """
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,27 @@ from numpy.typing import NDArray
 
 from mdpu.data import SIZES, UNLABELED, Indices, join_groups, number_groups
 from mdpu.errors import UserError, printable
+from mdpu.own import pictures
+from mdpu.own.account import Account, Column, few
+from mdpu.own.tables import (
+    EXACT,
+    GAPS,
+    TABLES,
+    Reading,
+    Table,
+    cell_text,
+    column_of,
+    is_table,
+    kind_of,
+    read_table,
+    tidy,
+)
 from mdpu.prior import row_numbers
 
-PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
-MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")  # Pillow's, of at most 8 bits a channel
-SHOWN = 5  # columns and sizes that the report names
+NO_GROUP = (str(UNLABELED), "unlabeled", "unlabelled")  # names of a table that say that a row has no group
+ODD = GAPS | {"-", "--", "?", "none"}  # names of groups that may stand for a missing one
+FOLLOWED = 0.9  # share of groups of one row, followed by rows without a group, from which on cells may have been merged
+BEYOND = 2  # times the largest other group that the last one may have after names were filled downwards
 
 
 @dataclass(frozen=True)
@@ -42,93 +60,157 @@ class GroupReport:
 
     def __str__(self) -> str:
         """Return the report in lines, without those that have nothing to say."""
-        sizes = _few([f"{count} of {size} rows" for size, count in self.sizes.items()])
+        sizes = few([f"{count} of {size} rows" for size, count in self.sizes.items()])
         lines = [
             f"{sum(self.sizes.values())} groups: {sizes}",
             f"{self.n_unlabeled} unlabeled rows, {self.distinct_unlabeled} of them different",
             self.repeated_within and f"{self.repeated_within} groups hold a row more than once",
             self.in_two_groups and f"{self.in_two_groups} rows stand in two groups or more",
             self.in_group_and_unlabeled and f"{self.in_group_and_unlabeled} unlabeled rows stand in groups too",
-            self.missing and f"missing values: {_few([f'{name} {count}' for name, count in self.missing.items()])}",
-            self.text and f"columns of text, taken as categories (in Python, encode them): {_few(self.text)}",
-            self.constant and f"columns of one value: {_few(self.constant)}",
+            self.missing and f"missing values: {few([f'{name} {count}' for name, count in self.missing.items()])}",
+            self.constant and f"columns of one value: {few(self.constant)}",
         ]
         return "\n".join(str(line) for line in lines if line)
 
 
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-
-
 @dataclass(frozen=True)
 class GroupData:
-    """Rows (N, ...) and groups (N,) for ``fit(rows, groups)``, names of the groups, files of pictures, the report."""
+    """Rows (N, ...) and groups (N,) for ``fit(rows, groups)``, names of the groups, files of pictures, the report.
+
+    `account` says what was read and what became of it. `lines` (N,) are the lines of a table's file that the rows stand
+    in, or places in a frame.
+    """
 
     rows: Any
     groups: Indices
     names: list[str]
     files: list[Path] | None
     report: GroupReport
+    account: Account
+    lines: NDArray[np.int64]
+
+    def take(self, places: Indices) -> GroupData:
+        """Return the data at some places (n,), with the account of all."""
+        rows = self.rows.iloc[places] if isinstance(self.rows, pd.DataFrame) else self.rows[places]
+        files = None if self.files is None else [self.files[place] for place in places]
+        return replace(self, rows=rows, groups=self.groups[places], files=files, lines=self.lines[places])
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a source holds, as it was read.
+
+    `raw` is a table as it stands in its file, with all of its columns; `rows` are tidy, without the columns of groups.
+    """
+
+    rows: Any
+    ids: NDArray[Any] | None
+    account: Account
+    lines: NDArray[np.int64]
+    files: list[Path] | None = None
+    raw: pd.DataFrame | None = None
 
 
 def read_groups(
-    source: Any, group: str = "group", *, table: Any = None, file: str = "file", size: tuple[int, int] | None = None
+    source: Any,
+    group: str | Sequence[str] = "group",
+    *,
+    table: Any = None,
+    file: str = "file",
+    size: tuple[int, int] | None = None,
+    **reading: Any,
 ) -> GroupData:
-    """Return the rows and groups of a source, with a report.
+    """Return the rows and groups of a source, with an account of what was read and a report.
 
     Parameters
     ----------
     source : DataFrame, str or Path
-        A frame, or a CSV or Parquet file. Or an npz file of ``rows`` and ids, or of ``tuples`` and ``unlabeled``. Or a
-        folder of pictures with a folder for each group: pictures beside these, or in `unlabeled`, are unlabeled.
-    group : str
-        The column of ids: text or numbers, and missing, or the integer -1, for unlabeled rows.
+        A frame; a table, which is a file of .csv, .tsv or .txt, also as .gz, of .xlsx or .parquet. Or an npz file of
+        ``rows`` and ids, or of ``tuples`` and ``unlabeled``. Or a folder of pictures with a folder for each group:
+        pictures beside these, or in `unlabeled`, are unlabeled.
+    group : str or sequence of str
+        The column of ids: text or numbers, and missing, or -1, for unlabeled rows. With several columns, rows are of
+        one group if they agree in all of them.
     table, file : DataFrame, str or Path, optional; and str
         For pictures that lie together: a table with `group`, and its column of paths below the folder.
     size : (height, width), optional
         The size that pictures are scaled to. Without it, all must have one size.
+    **reading
+        How tables are read, where they do not tell: ``sep``, the separator; ``decimal``, the decimal sign;
+        ``encoding``; ``missing``, texts that stand for a missing value, in columns of groups too; ``fill=True`` reads
+        names of groups downwards, where cells below a name are empty.
     """
-    rows, ids, files = read_rows(source, group, table=table, file=file, size=size)
-    groups = number_groups(ids) if len(ids) else ids
+    read = read_rows(source, group, table=table, file=file, size=size, reading=make_reading(reading))
+    assert read.ids is not None
+    groups = number_groups(read.ids) if len(read.ids) else read.ids.astype(np.int64)
+    column = group if isinstance(group, str) else " ".join(group)
     for count, what in ((np.sum(groups == UNLABELED), "unlabeled rows"), (np.sum(groups != UNLABELED), "groups")):
         if not count:
-            raise UserError(f"the source has no {what}: {group} must be empty in unlabeled rows, else a name")
+            raise UserError(_nothing(what, column, read))
     places = np.unique(groups[groups != UNLABELED], return_index=True)[1]
-    first = ids[np.flatnonzero(groups != UNLABELED)[places]]
-    names = [str(int(one)) if isinstance(one, float) else str(one) for one in first]  # missing ones make numbers floats
-    return GroupData(rows, groups, names, files, report_groups(rows, groups))
+    first = read.ids[np.flatnonzero(groups != UNLABELED)[places]]
+    names = [str(one) for one in first]
+    report = report_groups(read.rows, groups)
+    return GroupData(read.rows, groups, names, read.files, report, read.account, read.lines)
+
+
+def make_reading(options: dict[str, Any]) -> Reading:
+    """Return how tables are to be read, by options of which some may be None."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if isinstance(given.get("missing"), str):
+        given["missing"] = (given["missing"],)
+    if "missing" in given:
+        given["missing"] = tuple(map(str, given["missing"]))
+    return Reading(**given)
 
 
 def read_rows(
     source: Any,
-    group: str | None = None,
+    group: str | Sequence[str] | None = None,
     *,
     table: Any = None,
     file: str = "file",
     size: tuple[int, int] | None = None,
     mode: str | None = None,
+    needed: Sequence[str] = (),
     text: Sequence[str] = (),
-) -> tuple[Any, NDArray[Any], list[Path] | None]:
-    """Return the rows of a source as `read_groups` reads it, their ids if `group` is given, and files of pictures.
+    reading: Reading | None = None,
+) -> Source:
+    """Return what a source holds, as `read_groups` reads it, with ids if `group` is given.
 
-    In a CSV file, ids and the columns `text` are text, even where all values look like numbers. Pictures get the `mode`
-    ``L`` or ``RGB``, or without it that of all.
+    Columns of `text` stay text, even where all values look like numbers. `needed` are columns that a table must have.
+    Pictures get the `mode` ``L`` or ``RGB``, or without it that of all.
     """
+    reading = reading or Reading()
+    keys = [group] if isinstance(group, str) else [*(group or ())]
     if table is not None or (isinstance(source, str | Path) and Path(source).is_dir()):
-        files, ids = _list_pictures(Path(source), group, table, file)
-        return _read_pictures(files, size, mode), ids, files
+        return _read_folder(Path(source), keys, table, file, size, mode, reading)
     if isinstance(source, str | Path) and Path(source).suffix == ".npz":
-        return *_read_npz(Path(source), group), None
-    frame = _read_frame(source, group, text)
-    if group is None:
-        return frame, np.empty(0), None
-    return frame.drop(columns=group, errors="ignore"), _column(frame, group).to_numpy(), None
+        return _read_arrays(Path(source), keys)
+    held = _read_frame(source, [*keys, *needed], reading)
+    ids = _Ids.of(held.frame, keys, reading) if keys else None
+    others = held.frame.drop(columns=keys)
+    rows, notes = tidy(others, reading, text, held.separator)
+    columns = [Column(str(key), "group", False) for key in keys]
+    columns += [Column(str(name), kind_of(rows[name]), True) for name in rows]
+    n_files = int(isinstance(source, str | Path))
+    account = Account(
+        n_files,
+        n_files,
+        {},
+        len(rows),
+        ids.written if ids else 0,
+        ids.groups if ids else 0,
+        columns,
+        held.notes + notes + (ids.notes if ids else []),
+    )
+    return Source(rows, ids.names if ids else None, account, held.lines, raw=held.frame)
 
 
 def report_groups(rows: Any, groups: Indices) -> GroupReport:
     """Return the report on rows (N, ...) and on groups (N,) of `number_groups`."""
     contents = row_numbers(rows)
-    table = as_numbers(pd.DataFrame(rows if np.ndim(rows) == 2 else None))  # pictures have no named columns
+    table = pd.DataFrame(rows if np.ndim(rows) == 2 else None)  # pictures have no named columns
     members = pd.DataFrame({"row": contents, "group": groups})[groups != UNLABELED]
     different = members.drop_duplicates()
     unlabeled = np.unique(contents[groups == UNLABELED])
@@ -146,39 +228,157 @@ def report_groups(rows: Any, groups: Indices) -> GroupReport:
     )
 
 
-def as_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with numbers in columns of dates, as text or not, and of truths: days since 1970, and 0 and 1."""
-    frame = frame.copy(deep=False)
-    for name, column in frame.select_dtypes(exclude="number").items():
+def _nothing(what: str, column: str, read: Source) -> str:
+    """Return a sentence on a source that has no groups, or no unlabeled rows."""
+    if read.files is not None:
+        places = "beside the folders of the groups, or in a folder unlabeled"
+        if what == "groups":
+            places = "in a folder for each group"
+        return f"the source has no {what}: put their pictures {places}; a table names them by --table"
+    assert read.ids is not None
+    odd = sorted({name for name in read.ids if isinstance(name, str) and name.casefold() in ODD})
+    hint = f"; if {odd[0]} means that a row has no group, say --missing {odd[0]}" if odd else ""
+    return f"the source has no {what}: {column} must be empty in unlabeled rows, else a name{hint}"
+
+
+@dataclass(frozen=True)
+class _Ids:
+    """Names of the groups of rows (N,), None for none; how many there are, and were before blanks were taken away."""
+
+    names: NDArray[Any]
+    written: int
+    groups: int
+    notes: list[str]
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, keys: Sequence[str], reading: Reading) -> _Ids:
+        """Return the names in one column, or in several of which all or none are filled."""
+        written = [_names_as_written(column_of(frame, key), reading) for key in keys]
+        if len(keys) > 1:
+            table = pd.DataFrame(dict(enumerate(written)))
+            partly = table.isna().any(axis=1) & table.notna().any(axis=1)
+            if partly.any():
+                raise UserError(
+                    f"{int(partly.sum())} rows have a value in some of {' and '.join(keys)} and none in others; fill "
+                    "all of them, or none where a row has no group"
+                )
+            filled = table.notna().all(axis=1)
+            rows = zip(table.itertuples(index=False), filled, strict=True)
+            whole = pd.Series([" / ".join(row) if is_filled else None for row, is_filled in rows], dtype=object)
+        else:
+            whole = written[0]
+        return cls.clean(whole, reading.fill)
+
+    @classmethod
+    def clean(cls, written: pd.Series, fill: bool) -> _Ids:
+        """Return names without blanks around them."""
+        notes = []
+        names = written.map(_clean_name, na_action="ignore").astype(object)
+        names = names.where(names != "", None)
+        if fill:
+            notes.append(f"names filled downwards: {int((names.isna() & names.ffill().notna()).sum())} rows")
+            names = names.ffill()
+        without = names.map(lambda name: isinstance(name, str) and name.casefold() in NO_GROUP)
+        named = int((without & (names != str(UNLABELED))).sum())
+        if named:
+            notes.append(f"rows whose group is called unlabeled were taken as rows without a group: {named}")
+        names = names.mask(without, None)
+        names = names.astype(object).where(names.notna(), None)
+        if fill:
+            _check_filled(names)
+        known = names.notna()
+        different = names[known].unique()
+        n_written = written[known].nunique()
+        notes += _doubts(names, [*different])
+        return cls(names.to_numpy(object), n_written, len(different), notes)
+
+
+def _names_as_written(column: pd.Series, reading: Reading) -> pd.Series:
+    """Return ids as text with the blanks around it, and None for missing ones."""
+    kind = column.dtype
+    if pd.api.types.is_float_dtype(kind):
         known = column.dropna()
-        if len(known) and known.map(lambda one: isinstance(one, bool)).all():
-            frame[name] = column.astype(float)
-        elif len(known) and known.astype(str).str.match(r"\d{4}-\d\d-\d\d").all():
-            dates = pd.to_datetime(column, format="ISO8601", utc=True, errors="coerce").dt.as_unit("s")  # up to 9999
-            frame[name] = (dates - pd.Timestamp(0, tz="UTC").as_unit("s")) / pd.Timedelta(days=1)
-    return frame
+        if (known % 1 != 0).any():
+            raise UserError(
+                "ids are numbers with fractions; names or integers are needed, or missing for unlabeled rows"
+            )
+        if (known.abs() >= EXACT).any():
+            raise UserError(
+                f"ids of column {column.name} are doubles beyond 2^53, which lost their last digits; give them as "
+                "integers (Int64) or as text"
+            )
+    missing = {mark.casefold() for mark in reading.missing}
+    names: list[str | None] = []
+    for value, is_missing in zip(column.astype(object), column.isna(), strict=True):
+        name = "" if is_missing else _id_text(value)
+        is_gap = not name.strip() or name.strip().casefold() in missing
+        names.append(None if is_gap else name)
+    return pd.Series(names, dtype=object)
 
 
-def _read_frame(source: Any, group: str | None, text: Sequence[str] = ()) -> pd.DataFrame:
-    """Return a frame, or that of a CSV or Parquet file."""
+def _id_text(value: Any) -> str:
+    """Return an id as text, with the blanks around it if it is text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        return " / ".join(cell_text(part) for part in value)
+    return cell_text(value)
+
+
+def _clean_name(name: str) -> str:
+    return unicodedata.normalize("NFC", name.strip().strip("\u200b\ufeff"))
+
+
+def _check_filled(names: pd.Series) -> None:
+    sizes = names.value_counts()
+    if len(sizes) < 2:
+        return
+    last = names.dropna().iloc[-1]
+    others = sizes.drop(last).max()
+    if sizes[last] > BEYOND * others:
+        raise UserError(
+            f"the last name, {last}, would be filled down to {sizes[last]} rows, and no other group has more than "
+            f"{others}; write -1 into the first row that has no group"
+        )
+
+
+def _doubts(names: pd.Series, different: list[str]) -> list[str]:
+    """Return lines on names that may be one, may be none, or stand in the first row of a group only."""
+    notes = []
+    folded = Counter(" ".join(name.casefold().split()) for name in different)
+    alike = len(different) - len(folded)
+    if alike:
+        example = next(one for one, count in folded.items() if count > 1)
+        pair = [name for name in different if " ".join(name.casefold().split()) == example][:2]
+        notes.append(
+            f"names that differ by capitals or by blanks within alone: {alike}, such as {pair[0]!r} and {pair[1]!r}; "
+            "they are different groups; write them alike if they are one"
+        )
+    sizes = names.value_counts()
+    for name in different:
+        if name.casefold() in ODD:
+            notes.append(f"a group of {sizes[name]} rows is called {name}; if these have no group, --missing {name}")
+    known = names.notna().to_numpy()
+    followed = np.append(~known[1:], False)[known]
+    if len(sizes) > 1 and sizes.max() == 1 and followed.mean() >= FOLLOWED:
+        notes.append(
+            "every group has one row and is followed by unlabeled rows: if cells were merged, or names written once, "
+            "--fill reads them downwards"
+        )
+    return notes
+
+
+def _read_frame(source: Any, needed: Sequence[str], reading: Reading) -> Table:
+    """Return a frame, or that of a file, as a table; a name of its index that is needed becomes a column."""
     if isinstance(source, pd.DataFrame):
-        return source.reset_index(drop=True)
-    readers: dict[str, Callable[[Path], Any]] = {".csv": partial(_read_csv, group, text), ".parquet": pd.read_parquet}
-    suffix = Path(source).suffix if isinstance(source, str | Path) else None
-    if suffix not in readers:
-        raise UserError(f"source is {printable(str(source))[:200]}; take a frame, a folder, .csv, .parquet or .npz")
-    return _tried(Path(source), readers[suffix])
-
-
-def _read_csv(group: str | None, text: Sequence[str], path: Path) -> pd.DataFrame:
-    """Return a CSV file with columns of text as such, and with ids as they stand there, such as 007 and NA."""
-    frame = pd.read_csv(path, dtype=dict.fromkeys(text, str), low_memory=False)
-    if not frame.index.equals(pd.RangeIndex(len(frame))):
-        raise ValueError("its lines have more values than its header has names")
-    if group in frame:
-        ids = pd.read_csv(path, usecols=[group], dtype=str, keep_default_na=False)[group]
-        frame[group] = ids.where(~ids.isin(["", str(UNLABELED)]))
-    return frame
+        levels = [name for name in source.index.names if name in needed and name not in source]
+        frame = source.reset_index(levels).reset_index(drop=True)
+        return Table(frame, np.arange(len(frame)), [])
+    path = Path(source) if isinstance(source, str | Path) else None
+    if path is None or not is_table(path):
+        kinds = ", ".join(TABLES)
+        raise UserError(f"source is {printable(str(source))[:200]}; take a frame, a folder, {kinds} or .npz")
+    return read_table(path, needed, reading)
 
 
 def _tried(path: Path, read: Callable[[Path], Any]) -> Any:
@@ -189,10 +389,13 @@ def _tried(path: Path, read: Callable[[Path], Any]) -> Any:
         raise UserError(f"{path} cannot be read: {printable(str(error))[:200]}") from None
 
 
-def _column(frame: pd.DataFrame, name: str) -> Any:
-    if [*frame.columns].count(name) != 1:
-        raise UserError(f"one column {name} is needed; there are {_few([str(own) for own in frame.columns])}")
-    return frame[name]
+def _read_arrays(path: Path, keys: Sequence[str]) -> Source:
+    if len(keys) > 1:
+        raise UserError(f"{path} is no table, so its groups have one name; give one of {', '.join(keys)}")
+    rows, ids = _read_npz(path, keys[0] if keys else None)
+    found = _Ids.clean(_names_as_written(pd.Series(ids), Reading()), False) if keys else None
+    account = Account(1, 1, {}, len(rows), found.written if found else 0, found.groups if found else 0)
+    return Source(rows, found.names if found else None, account, np.arange(len(rows)))
 
 
 def _read_npz(path: Path, group: str | None) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -212,33 +415,48 @@ def _read_npz(path: Path, group: str | None) -> tuple[NDArray[Any], NDArray[Any]
     return held["rows"], held[group]
 
 
-def _list_pictures(folder: Path, group: str | None, table: Any, file: str) -> tuple[list[Path], NDArray[Any]]:
-    """Return the files of pictures and the ids of their groups: from a table, or from the folders that hold them."""
+def _read_folder(
+    folder: Path,
+    keys: Sequence[str],
+    table: Any,
+    file: str,
+    size: tuple[int, int] | None,
+    mode: str | None,
+    reading: Reading,
+) -> Source:
+    """Return pictures with the ids of their groups: from a table, or from the folders that hold them."""
+    listed = pictures.list_folder(folder)
+    passed = dict(listed.passed_over)
     if table is not None:
-        frame = _read_frame(table, group)
-        files = [folder / str(name) for name in _column(frame, file)]
-        return files, np.empty(0) if group is None else _column(frame, group).to_numpy()
-    files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in PICTURES)
-    if not files:
-        raise UserError(f"{folder} holds no pictures ({', '.join(PICTURES)})")
-    parts = [path.relative_to(folder).parts[:-1] for path in files]
-    return files, np.array([None if part[:1] in ((), ("unlabeled",)) else "/".join(part) for part in parts], object)
+        held = _read_frame(table, [*keys, file], reading)
+        frame = held.frame
+        files = [folder / str(name).strip() for name in column_of(frame, file)]
+        found = _Ids.of(frame, keys, reading) if keys else None
+        unlisted = len({path.resolve() for path in listed.pictures} - {path.resolve() for path in files})
+        if unlisted:
+            passed["that the table does not list"] = unlisted
+        notes = held.notes
+    else:
+        files = listed.pictures
+        if not files:
+            raise UserError(f"{folder} holds no pictures ({', '.join(pictures.PICTURES)}){_passed_words(passed)}")
+        names = pd.Series([pictures.group_of(path, folder) for path in files], dtype=object)
+        found = _Ids.clean(names, False) if keys else None
+        notes = []
+    rows = pictures.read_pictures(files, size, mode)
+    account = Account(
+        listed.seen,
+        len({*files}),
+        passed,
+        len(files),
+        found.written if found else 0,
+        found.groups if found else 0,
+        [],
+        notes + (found.notes if found else []),
+    )
+    return Source(rows, found.names if found else None, account, np.arange(len(files)), files)
 
 
-def _read_pictures(files: list[Path], size: tuple[int, int] | None, mode: str | None) -> NDArray[np.uint8]:
-    """Return pictures (N, H, W) if all are grey, or (N, H, W, 3), uint8."""
-    from PIL import Image
-
-    def read(path: Path) -> Any:
-        with Image.open(path) as picture:
-            if picture.mode not in MODES:
-                raise ValueError(f"its mode is {picture.mode}, but 8 bits a channel are needed")
-            own = picture.convert(mode or ("L" if picture.mode in ("1", "L") else "RGB"))
-        return np.asarray(own if size is None else own.resize((size[1], size[0])))
-
-    pictures = [_tried(path, read) for path in files]
-    if len({picture.ndim for picture in pictures}) > 1:
-        pictures = [picture if picture.ndim == 3 else np.repeat(picture[..., None], 3, axis=2) for picture in pictures]
-    if len(shapes := {picture.shape[:2] for picture in pictures}) > 1:
-        raise UserError(f"pictures have the sizes {_few([*map(str, shapes)])}; give size=(height, width)")
-    return np.stack(pictures)
+def _passed_words(passed: dict[str, int]) -> str:
+    words = few([f"{count} {reason}" for reason, count in passed.items()])
+    return f"; passed over: {words}" if words else ""

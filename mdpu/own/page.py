@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN, MEMBERS, COLUMNS = 20, 8, 6  # suspicious groups and columns that matter; members of a group; columns of these
+NAMING = 2  # columns that name a row
 BLUE, RED, GREY = "#0072B2", "#D55E00", "#999999"  # as in `mdpu.pipeline.report.style`
 
 
@@ -37,8 +38,17 @@ def write_own_page(study: Study, out: Path) -> None:
         "figures": {name: _figure(study, own) for name, own in draw.items()},
         "style": "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
     }
-    suspects = _suspects(study, [*shown["importance"].index[:COLUMNS]])
+    shown["headings"] = _headings(study, shown["importance"]["column"].tolist())
+    suspects = _suspects(study, shown["headings"])
     write_text(out, environment().get_template("own.html.j2").render(**shown, suspects=suspects))
+
+
+def _headings(study: Study, important: list[str]) -> list[str]:
+    """Return the columns that a suspicious row shows: those that name it, which training left out, and what matters."""
+    if not isinstance(study.data.rows, pd.DataFrame):
+        return important[:COLUMNS]
+    names = [column.name for column in study.data.account.left_out if column.kind == "text"]
+    return names[:NAMING] + important[:COLUMNS]
 
 
 def _figure(study: Study, draw: Callable[[Study, Axes], None]) -> dict[str, Any]:
@@ -80,7 +90,7 @@ def _curve(study: Study, axis: Axes) -> None:
     axis.set_ylim(max(0, axis.get_ylim()[0]), min(102, axis.get_ylim()[1]))
 
 
-def _suspects(study: Study, columns: list[int]) -> list[dict[str, Any]]:
+def _suspects(study: Study, headings: list[str]) -> list[dict[str, Any]]:
     """Return the most suspicious groups with their members: the values of some columns, or pictures."""
     data, tuples, probabilities = study.data, sample_of(study.data.groups).tuples, expit(study.held_out)
     sign = 1 if study.classifier.dominant == "positive" else -1
@@ -90,8 +100,10 @@ def _suspects(study: Study, columns: list[int]) -> list[dict[str, Any]]:
         if data.rows.ndim > 2:
             name = f"row {place}" if data.files is None else data.files[place].name
             return shown | {"picture": _picture(data.rows[place], data.rows), "name": name}
-        row = data.rows.iloc[place] if isinstance(data.rows, pd.DataFrame) else data.rows[place]
-        return shown | {"values": [_short([*row][column]) for column in columns]}
+        shown["line"] = int(data.lines[place])
+        row = data.rows.iloc[place] if isinstance(data.rows, pd.DataFrame) else dict(enumerate(data.rows[place]))
+        keys = headings if isinstance(data.rows, pd.DataFrame) else [int(name) for name in headings]
+        return shown | {"values": [_short(row[key]) for key in keys]}
 
     found = []
     for row in study.suspicion.tuples.head(SHOWN).to_dict("records"):
@@ -110,4 +122,10 @@ def _picture(pixels: Any, rows: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    return "–" if pd.isna(value) else f"{value:.10g}" if isinstance(value, float | np.floating) else str(value)
+    if pd.isna(value):
+        return "–"
+    if isinstance(value, pd.Timestamp):
+        return str(value).removesuffix(" 00:00:00")
+    if isinstance(value, float | np.floating):
+        return f"{value:.10g}"
+    return str(value)

@@ -20,16 +20,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
 from sklearn.inspection import permutation_importance
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 from mdpu import scores
 from mdpu.data import UNLABELED, Indices, sample_of
-from mdpu.errors import UserError, printable
+from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier
-from mdpu.own.groups import GroupData, as_numbers, read_groups, read_rows
+from mdpu.own.account import Column, few
+from mdpu.own.columns import RESERVED, TableEncoder
+from mdpu.own.groups import GroupData, make_reading, read_groups, read_rows
+from mdpu.own.tables import suggest
 from mdpu.pipeline.files import progress, read_json, write_csv, write_json, write_table
 from mdpu.prior import without_repeats
 from mdpu.saving import load, save
@@ -37,8 +38,6 @@ from mdpu.saving import load, save
 FOLDS = 5
 PARTS = (8, 4, 2, 1)  # of the groups in training, the learning curve has an eighth, a quarter, a half, and all
 LEAST = 20  # groups in such a part
-KINDS = {"min_frequency": 10, "max_categories": 30}  # categories of a column of text; all others count as one
-NAMES = 0.5  # share of different values in a column of text, from which on it names rows
 SCORED = 1000  # columns times folds whose importance is measured, at most
 
 
@@ -51,7 +50,6 @@ class Study:
     """
 
     data: GroupData  # as it was learned from: repeated unlabeled rows stand once
-    left_out: list[str]  # columns
     estimator: Any
     classifier: Any  # the last step of the estimator
     held_out: NDArray[np.float64]  # scores (N,) of the rows by models that have not seen them
@@ -69,20 +67,24 @@ class Study:
 
 
 def fit_groups(
-    source: Any, out: Path, group: str, drop: Sequence[str], files: dict[str, Any], **parameters: Any
+    source: Any,
+    out: Path,
+    group: str | Sequence[str],
+    drop: Sequence[str],
+    options: dict[str, Any],
+    **parameters: Any,
 ) -> Study:
     """Write a classifier and its groups, ranked, to a folder; return what is known of it.
 
-    `source`, `group` and `files` are the arguments of `read_groups`, `parameters` those of `MDPUClassifier`; `drop`
+    `source`, `group` and `options` are the arguments of `read_groups`, `parameters` those of `MDPUClassifier`; `drop`
     names columns to leave out.
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; name a folder")
-    data = read_groups(source, group, **files)
-    print(data.report, file=sys.stderr)
+    data = read_groups(source, group, **options)
+    data = with_columns(data, drop)
+    print(data.account, data.report, sep="\n", file=sys.stderr)
     study = study_groups(data, drop, **parameters)
-    if study.left_out:
-        print(f"left out: {', '.join(study.left_out)}", file=sys.stderr)
     for text in study.warned:
         print(f"warning: {text}", file=sys.stderr)
     out.mkdir(parents=True, exist_ok=True)
@@ -90,14 +92,24 @@ def fit_groups(
     rows, ranked = study.data.rows, study.suspicion.tuples
     held = {"shape": rows.shape[1:]}
     if isinstance(rows, pd.DataFrame):
-        held = {"columns": [*rows], "text": [*rows.select_dtypes(exclude=["number", "bool"])]}
+        encoder = study.estimator[0]
+        held = {"columns": [*encoder.kinds_], "text": encoder.categories()}
     write_json(out / "rows.json", held)
     ranked = ranked.assign(tuple=[data.names[place] for place in ranked["tuple"]]).rename(columns={"tuple": "group"})
     write_csv(ranked, out / "groups.csv")
     return study
 
 
-def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> None:
+def with_columns(data: GroupData, drop: Sequence[str]) -> GroupData:
+    """Return data whose account says which columns training uses and leaves out, and why."""
+    if not isinstance(data.rows, pd.DataFrame):
+        return data
+    names = [column for column in data.account.columns if column.kind == "group"]
+    encoder = TableEncoder(drop).fit(data.rows)
+    return replace(data, account=replace(data.account, columns=names + encoder.columns()))
+
+
+def predict_rows(model: Path, source: Any, out: Path, options: dict[str, Any]) -> None:
     """Write new rows with their answers, -1 or +1, and probabilities of +1, as CSV or Parquet.
 
     For pictures and arrays, file names and places stand for the rows.
@@ -108,24 +120,50 @@ def predict_rows(model: Path, source: Any, out: Path, files: dict[str, Any]) -> 
         raise UserError(f"{out} is neither a .csv nor a .parquet file; answers are written as one of these")
     held, classifier = read_json(model / "rows.json"), load(model / "classifier.skops")
     shape = held.get("shape", ())
-    size, mode = (shape[:2], "RGB" if len(shape) == 3 else "L") if len(shape) > 1 else (None, None)
-    rows, _, paths = read_rows(source, **files, size=size, mode=mode, text=held.get("text", ()))
+    size, mode = None, None
+    if len(shape) > 1:
+        size = shape[:2]
+        mode = "RGB" if len(shape) == 3 else "L"
+    needed = held.get("columns", [])
+    files = {name: options.pop(name) for name in ("table", "file") if name in options}
+    reading = make_reading(options)
+    read = read_rows(source, **files, size=size, mode=mode, needed=needed, text=held.get("text", ()), reading=reading)
+    rows = read.rows
     if not len(rows) or isinstance(rows, pd.DataFrame) != ("columns" in held):
         raise UserError(f"{source} has no rows, or not those of the training: a table for pictures, or the reverse")
     shown = pd.DataFrame({"row": range(len(rows))})
-    if paths is not None:
-        shown = pd.DataFrame({"file": [os.path.relpath(own, source) for own in paths]})
-    if columns := held.get("columns"):
-        if lacking := [name for name in columns if name not in rows]:
-            raise UserError(f"{source} lacks the columns {', '.join(lacking)}, which the classifier was trained on")
-        if {"answer", "probability"} & {*rows}:
-            raise UserError(f"{source} has a column answer or probability; rename it, because answers get these names")
-        shown, rows = rows, _plain(rows[columns], held["text"])
-        if str(source).endswith(".csv"):
-            shown = pd.read_csv(source, dtype=str, keep_default_na=False)  # as it stands there, such as 007 and NA
-    shown = shown.assign(answer=classifier.predict(rows), probability=classifier.predict_proba(rows)[:, 1].round(9))
+    account = read.account
+    if read.files is not None:
+        shown = pd.DataFrame({"file": [os.path.relpath(path, source) for path in read.files]})
+    if read.raw is not None:
+        _check_columns(source, [*map(str, rows)], needed)
+        shown, rows = read.raw, rows[needed]
+        account = replace(account, columns=[_used(column, needed) for column in account.columns])
+    print(account, file=sys.stderr)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        shown = shown.assign(answer=classifier.predict(rows), probability=classifier.predict_proba(rows)[:, 1].round(9))
+    for text in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
+        print(f"warning: {text}", file=sys.stderr)
     write_table(shown, out) if out.suffix == ".parquet" else write_csv(shown, out, digits=15)
     print(f"{len(shown)} answers are in {out}", file=sys.stderr)
+
+
+def _check_columns(source: Any, names: Sequence[str], needed: Sequence[str]) -> None:
+    """Raise `UserError` unless new rows have the columns of the training, and none that answers get."""
+    lacking = [name for name in needed if name not in names]
+    if lacking:
+        hint = suggest(lacking[0], names)
+        raise UserError(f"{source} lacks the columns {few(lacking)}, which the classifier was trained on{hint}")
+    if {*RESERVED} & {*names}:
+        raise UserError(f"{source} has a column answer or probability; rename it, because answers get these names")
+
+
+def _used(column: Column, needed: Sequence[str]) -> Column:
+    """Return a column of new rows, which is used if the classifier was trained on it."""
+    if column.name in needed:
+        return column
+    return replace(column, used=False, reason="the classifier was not trained on it")
 
 
 def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -> Study:
@@ -137,15 +175,17 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
     total = 1 + FOLDS * len(parts)
     with progress("training", total, "models") as bar, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        data, left_out, estimator = _prepared(data, drop, MDPUClassifier(**parameters))
-        rows, groups = data.rows, data.groups
-        found, models = {part: np.empty(len(groups)) for part in parts}, []
-        estimator.fit(rows, groups)
+        estimator = _estimator(data, drop, MDPUClassifier(**parameters))
+        estimator.fit(data.rows, data.groups)
         bar.update()
+        data, rows = _without_repeats(data, estimator)
+        groups = data.groups
         warned = [str(one.message).replace("tuple", "group") for one in caught if issubclass(one.category, UserWarning)]
-        classifier, told = _last(estimator), clone(estimator)
+        classifier = _last(estimator)
         known = {"prior": classifier.prior_, "compare_prior": False, "learner": classifier.learner_.name}
-        _last(told).set_params(**known)
+        told = clone(classifier).set_params(**known)
+        found = {part: np.empty(len(groups)) for part in parts}
+        models = []
         for kept, held in scores.TupleKFold(FOLDS).split(rows, groups):
             for part in parts:
                 chosen = kept
@@ -159,7 +199,6 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
     judged.decision_function = lambda X: found[1]
     return Study(
         data,
-        left_out,
         estimator,
         classifier,
         found[1],
@@ -167,7 +206,7 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
         [(round(n / part), _error(classifier, own, groups)) for part, own in found.items()],
         scores.scores_without_labels(judged, rows, groups),
         scores.calibration_without_labels(judged, rows, groups),
-        _importance(models, rows, groups),
+        _importance(*_by_column(models, rows, data.rows, estimator), groups),
         scores.suspicious(judged, rows, groups),
     )
 
@@ -180,48 +219,21 @@ def _take(rows: Any, places: Indices) -> Any:
     return rows.iloc[places] if isinstance(rows, pd.DataFrame) else rows[places]
 
 
-def _plain(frame: pd.DataFrame, text: Sequence[str]) -> pd.DataFrame:
-    """Return a frame of doubles and of columns of text, in which a missing one is a text of its own."""
-    columns: dict[Any, Any] = {}
-    numbers = as_numbers(frame.drop(columns=[*text]))
-    for name, column in frame.items():
-        if name in text:
-            columns[name] = column.astype(object).fillna("missing").map(str)
-            continue
-        try:
-            columns[name] = numbers[name].astype(np.float64)
-            if np.isinf(columns[name]).any():
-                raise ValueError("it holds an infinite one")
-        except (TypeError, ValueError) as error:
-            raise UserError(f"column {name} holds no numbers, as in training ({printable(str(error))[:100]})") from None
-    return pd.DataFrame(columns, index=frame.index)
-
-
-def _prepared(data: GroupData, drop: Sequence[str], classifier: Any) -> tuple[GroupData, list[str], Any]:
-    """Return data whose repeated unlabeled rows stand once, columns that are left out, and what is to be trained."""
-    rows, left_out, estimator = data.rows, [*drop], classifier
-    if drop and not isinstance(rows, pd.DataFrame):
+def _estimator(data: GroupData, drop: Sequence[str], classifier: Any) -> Any:
+    """Return what is trained: the classifier, or for a table a pipeline that makes numbers of its columns first."""
+    if isinstance(data.rows, pd.DataFrame):
+        return make_pipeline(TableEncoder(tuple(drop)), classifier)
+    if drop:
         raise UserError(f"there are no columns to leave out ({', '.join(drop)}): the rows are no table")
-    if isinstance(rows, pd.DataFrame):
-        if lacking := [name for name in drop if name not in rows]:
-            raise UserError(f"there is no column {', '.join(lacking)} to leave out")
-        rows = as_numbers(rows.drop(columns=left_out))
-        if reserved := {"answer", "probability"} & {*rows}:
-            raise UserError(f"rename the column {', '.join(sorted(reserved))}: predict gives answers these names")
-        text = [*rows.select_dtypes(exclude=["number", "bool"])]
-        rows = _plain(rows, text)
-        names = [one for one in text if rows[one].nunique() > max(KINDS["max_categories"], NAMES * len(rows))]
-        rows, left_out, kinds = rows.drop(columns=names), left_out + names, [one for one in text if one not in names]
-        if rows.empty:
-            raise UserError(f"no column is left to learn from; left out: {', '.join(left_out)}")
-        if kinds:
-            hot = OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=False, **KINDS)
-            encoder = make_column_transformer((hot, kinds), remainder="passthrough", verbose_feature_names_out=False)
-            estimator = make_pipeline(encoder.set_output(transform="pandas"), classifier)
+    return classifier
+
+
+def _without_repeats(data: GroupData, estimator: Any) -> tuple[GroupData, Any]:
+    """Return data in which repeated unlabeled rows stand once, and their rows as the classifier gets them."""
+    rows = estimator[0].transform(data.rows) if isinstance(estimator, Pipeline) else data.rows
     sample = without_repeats(rows, sample_of(data.groups))
     kept = np.sort(np.concatenate([np.flatnonzero(data.groups != UNLABELED), sample.unlabeled]))
-    files = None if data.files is None else [data.files[place] for place in kept]
-    return replace(data, rows=_take(rows, kept), groups=data.groups[kept], files=files), left_out, estimator
+    return data.take(kept), _take(rows, kept)
 
 
 def _error(classifier: Any, held_out: NDArray[np.float64], groups: Indices) -> scores.Estimate:
@@ -232,6 +244,14 @@ def _error(classifier: Any, held_out: NDArray[np.float64], groups: Indices) -> s
         return {"risk": scores.estimated_risk(held_out > 0, sample, prior, classifier.law_of, 0.95)}
 
     return scores.with_uncertain_prior(at, classifier.prior_, profile, 0.95)["risk"]
+
+
+def _by_column(models: list[tuple[Any, Indices]], rows: Any, table: Any, estimator: Any) -> tuple[Any, Any]:
+    """Return models and the rows they take, with one column for a column of categories, which is many to a model."""
+    if not isinstance(estimator, Pipeline) or not estimator[0].categories():
+        return models, rows
+    pipelines = [(make_pipeline(estimator[0], model), held) for model, held in models]
+    return pipelines, table[[*estimator[0].kinds_]]
 
 
 def _importance(models: list[tuple[Any, Indices]], rows: Any, groups: Indices) -> pd.DataFrame:

@@ -24,6 +24,8 @@ GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")  # how 
 NO_MEMORY = "can't allocate memory"  # torch says so in an ordinary RuntimeError
 UNWRITTEN = ("basic_ios", "PytorchStreamWriter")  # likewise, where a checkpoint could not be written
 
+READING = ("sep", "decimal", "encoding", "missing", "fill")  # options on how a table is read
+
 # JSON schemas of what the rules give to commands.
 SIDES = {"type": "object", "additionalProperties": {"type": "array"}}
 COUNTS = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "integer"}}}
@@ -95,10 +97,10 @@ def fit(given: Any) -> None:
     from mdpu.own.page import write_own_page
     from mdpu.own.study import fit_groups
 
-    files = {"table": given.table, "file": given.file, "size": given.size}
+    options = {name: getattr(given, name) for name in ("table", "file", "size", *READING)}
     parameters = {name: getattr(given, name) for name in ("prior", "guess_prior", "dominant", "learner")}
     parameters["random_state"] = given.seed
-    study = fit_groups(given.source, given.out, given.group, given.drop, files, **parameters)
+    study = fit_groups(given.source, given.out, given.group, given.drop, options, **parameters)
     write_own_page(study, given.out / "page.html")
     print(f"{given.out}/page.html says what is known of the classifier", file=sys.stderr)
 
@@ -107,7 +109,8 @@ def predict(given: Any) -> None:
     """Write new rows with the answers of a classifier that `fit` made."""
     from mdpu.own.study import predict_rows
 
-    predict_rows(given.model, given.source, given.out, {"table": given.table, "file": given.file})
+    options = {name: getattr(given, name) for name in ("table", "file", *READING)}
+    predict_rows(given.model, given.source, given.out, options)
 
 
 def _module(name: str) -> Any:
@@ -169,15 +172,25 @@ def _parser() -> argparse.ArgumentParser:
     number = {"type": int, "metavar": "NUMBER"}
     runs, seed = {**number, "default": 3, "help": "How many."}, {**number, "default": 0, "help": "Seed of the draw."}
     command(verify, **{"--runs": runs, "--seed": seed, "--config": config})
-    source = {"help": "CSV, Parquet or npz, or a folder of pictures."}
+    source = {"help": "A table (.csv, .tsv, .xlsx, .parquet), .npz, or a folder of pictures."}
     pictures: dict[str, dict[str, Any]] = {
         "--table": {"type": Path, "metavar": "FILE", "help": "Groups of pictures that lie together."},
         "--file": {"default": "file", "metavar": "COLUMN", "help": "The table's column of file names."},
+        "--sep": {"metavar": "CHARACTER", "help": "What divides the cells of a table: ; or tab, for instance."},
+        "--decimal": {"choices": (".", ","), "help": "The decimal sign of a table."},
+        "--encoding": {"metavar": "NAME", "help": "The encoding of a table, such as utf-8 or cp1252."},
+        "--missing": {"nargs": "+", "action": "extend", "metavar": "TEXT", "help": "What stands for a missing value."},
+        "--fill": {"action": "store_true", "help": "Read names of groups downwards, below merged cells."},
     }
     size = {"nargs": 2, "type": int, "metavar": ("HEIGHT", "WIDTH"), "help": "Size that pictures are scaled to."}
     own: dict[str, dict[str, Any]] = {
         "--out": {"type": Path, "required": True, "metavar": "DIR"},
-        "--group": {"metavar": "COLUMN", "default": "group", "help": "Ids of groups, missing for unlabeled rows."},
+        "--group": {
+            "nargs": "+",
+            "metavar": "COLUMN",
+            "default": ["group"],
+            "help": "Ids of groups, missing for unlabeled rows; of several columns, all together name a group.",
+        },
         "--drop": {"nargs": "+", "action": "extend", "default": [], "metavar": "COLUMN", "help": "To leave out."},
         "--prior": {"type": float, "help": "Share of positives in the unlabeled rows; by default it is estimated."},
         "--guess-prior": {"action": "store_true", "help": "Guess the prior if the groups do not tell it."},

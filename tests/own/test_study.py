@@ -93,7 +93,7 @@ def test_what_is_said_without_labels_is_true(study):
     answers, probabilities = study.held_out > 0, expit(study.held_out)
     assert study.error.low < np.mean(answers[unlabeled] != labels[unlabeled]) < study.error.high
     assert [n for n, _ in study.curve] == [24, 48, 96, 192]
-    assert study.left_out == ["who"]
+    assert [column.name for column in study.data.account.left_out] == ["who"]
     order = np.argsort(probabilities[unlabeled])
     shares = [labels[unlabeled][part].mean() for part in np.array_split(order, len(study.calibration))]
     inside = (study.calibration["low"] - 0.03 <= shares) & (shares <= study.calibration["high"] + 0.03)
@@ -115,9 +115,12 @@ def test_repeated_unlabeled_rows_stand_once(made):
     alone = table[table["team"].isna()]
     data = read_groups(pd.concat([table, alone, alone], ignore_index=True), "team")
     with pytest.warns(UserWarning, match=str(UNGROUPED)):
-        data, left_out, pipeline = classify._prepared(data, ["noise"], MDPUClassifier())
-    assert (data.groups == UNLABELED).sum() == UNGROUPED and len(data.rows) == 3 * GROUPS + UNGROUPED
-    assert left_out == ["noise", "who"] and list(data.rows) == [HOSTILE, "kind", "since"] and len(pipeline) == 2
+        pipeline = classify._estimator(data, ["noise"], MDPUClassifier(prior=0.4, learner="linear"))
+        kept, rows = classify._without_repeats(data, pipeline.fit(data.rows, data.groups))
+    assert (kept.groups == UNLABELED).sum() == UNGROUPED and len(kept.rows) == 3 * GROUPS + UNGROUPED
+    left_out = classify.with_columns(data, ["noise"]).account.left_out
+    assert [column.name for column in left_out] == ["noise", "who"]
+    assert {*rows} == {HOSTILE, "since", "kind_flat", "kind_round", "kind_missing"}
 
 
 def test_a_prior_that_nothing_tells_ends_in_one_sentence(made, capsys):

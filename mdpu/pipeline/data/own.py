@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from mdpu.errors import UserError
 from mdpu.pipeline.data.images import ARRAYS, ImageSet
@@ -118,9 +118,10 @@ def _picture(file: Path, first: Image.Image | None = None) -> Image.Image:
         with Image.open(file) as picture:
             if picture.mode not in ((*GREY, *COLOUR) if first is None or first.mode == "RGB" else GREY):
                 raise UserError(f"{file} has mode {picture.mode}; use 8 bits a channel, the first in colour if any is")
-            if first is not None and picture.size != first.size:
-                raise UserError(f"{file} is {picture.size}, but the first picture {first.size}; make them one size")
-            return picture.convert(first.mode if first else "L" if picture.mode in GREY else "RGB")
+            upright = ImageOps.exif_transpose(picture)
+            if first is not None and upright.size != first.size:
+                raise UserError(f"{file} is {upright.size}, but the first picture {first.size}; make them one size")
+            return upright.convert(first.mode if first else "L" if picture.mode in GREY else "RGB")
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:  # a broken PNG is a SyntaxError
         raise UserError(f"{file} is not a whole picture ({error})") from None
 

@@ -1,0 +1,576 @@
+"""Tables as people have them: separators, encodings, Excel and Parquet, and numbers with a few marks among them.
+
+What is beyond doubt is done and said in a line. What is in doubt is a sentence with the option that settles it.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import decimal as decimals
+import gzip
+import io
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from mdpu.errors import UserError, check_choice, printable
+from mdpu.own.account import few
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+DELIMITED = (".csv", ".tsv", ".tab", ".txt")
+TABLES = (*DELIMITED, ".parquet", ".xlsx")
+REGULAR = 0.9  # share of the lines that a separator divides alike
+BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+
+# What stands for a missing value in every column, as pandas reads it.
+GAPS = {"", "#n/a", "#na", "-nan", "<na>", "n/a", "na", "nan", "none", "null"}
+# What stands for one in a column that else holds numbers.
+MARKS = {"?", "-", "--", "---", "–", "—", ".", "..", "...", "*", "x", "n.a.", "n. a.", "k.a.", "k. a.", "(null)", "nil"}
+MARKS |= {"missing", "unknown", "#div/0!", "#value!", "#ref!", "#num!", "#null!", "#name?", "keine angabe"}
+MOSTLY = 0.5  # share of numbers from which on a column is one of numbers with marks, or with values to ask about
+TRUTHS = {"true": True, "false": False}
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
+BLANKS = " \u00a0\u2009\u202f"  # between the digits of thousands
+EXACT = 2**53  # integers beyond are not exact in a double
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is to be read: what the options say; None and empty where the file itself tells."""
+
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    missing: tuple[str, ...] = ()
+    fill: bool = False
+
+    def __post_init__(self) -> None:
+        if self.decimal is not None:
+            check_choice("decimal", self.decimal, (".", ","))
+        if self.sep is not None and len(self.separator or "") != 1:
+            raise UserError(f"sep is {self.sep!r}; one character is needed, or tab")
+
+    @property
+    def separator(self) -> str | None:
+        """The separator as a character."""
+        return "\t" if self.sep in ("tab", "\\t") else self.sep
+
+
+@dataclass
+class Table:
+    """A table as it stands in a file: cells (text, where the file has no types), lines of the rows, what is to be said.
+
+    `separator` is None where none divides the cells.
+    """
+
+    frame: pd.DataFrame
+    lines: NDArray[np.int64]
+    notes: list[str] = field(default_factory=list)
+    separator: str | None = None
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file's name is that of a table."""
+    return _suffix(path) in TABLES
+
+
+def read_table(path: Path, needed: Sequence[str] = (), reading: Reading | None = None) -> Table:
+    """Return a table as it stands in a file; `needed` are names that its header must hold, if they are known.
+
+    Raises
+    ------
+    UserError
+        If the file is damaged, or two readings of it are equally good.
+    """
+    reading = reading or Reading()
+    suffix = _suffix(path)
+    try:
+        if suffix == ".parquet":
+            return _read_parquet(path, needed)
+        if suffix == ".xlsx":
+            return _read_excel(path, needed)
+        return _read_delimited(path, needed, reading)
+    except UserError:
+        raise
+    except ModuleNotFoundError as error:
+        raise UserError(f"{path} needs {error.name} to be read; run pip install {error.name}") from None
+    except Exception as error:  # pandas, pyarrow, zipfile and openpyxl raise different ones for a damaged file
+        raise UserError(f"{path} cannot be read: {printable(str(error))[:200]}") from None
+
+
+def _suffix(path: Path) -> str:
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def _read_delimited(path: Path, needed: Sequence[str], reading: Reading) -> Table:
+    text, notes = _decode(path, reading.encoding)
+    if not text.strip():
+        raise UserError(f"{path} is empty")
+    separator = reading.separator or _find_separator(text, path, needed)
+    if separator != "," and _suffix(path) == ".csv":
+        notes.append(f"cells are divided by {SEPARATORS.get(separator, repr(separator))}")
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        records: list[list[Any]] = []
+        lines = []
+        for record in reader:
+            records.append(record)
+            lines.append(reader.line_num)
+    except csv.Error as error:
+        raise UserError(f"{path}, line {reader.line_num}: {error}; mend the quotes of that line") from None
+    table = _tabulate(path, records, lines, needed, notes)
+    table.separator = separator
+    return table
+
+
+def _decode(path: Path, encoding: str | None) -> tuple[str, list[str]]:
+    """Return the text of a file, and what is to be said on its encoding."""
+    data = path.read_bytes()
+    if path.name.lower().endswith(".gz"):
+        data = gzip.decompress(data)
+    for start, name in BOMS.items():
+        if encoding is None and data.startswith(start):
+            said = [] if name == "utf-8-sig" else [f"the encoding is {name.upper()}"]
+            return data.decode(name), said
+    try:
+        text = data.decode(encoding or "utf-8")
+    except LookupError:
+        raise UserError(f"encoding is {encoding!r}, which Python does not know; such as utf-8 or cp1252") from None
+    except UnicodeDecodeError:
+        if encoding is not None:
+            raise UserError(f"{path} is not in {encoding}; name its encoding by --encoding") from None
+    else:
+        if "\0" in text:
+            raise UserError(f"{path} holds null characters; name its encoding by --encoding, such as utf-16-le")
+        return text.removeprefix("\ufeff"), []
+    try:
+        return data.decode("cp1252"), ["the encoding is not UTF-8 and was taken as Windows-1252; --encoding names it"]
+    except UnicodeDecodeError:
+        raise UserError(f"{path} is neither in UTF-8 nor in Windows-1252; name its encoding by --encoding") from None
+
+
+def _find_separator(text: str, path: Path, needed: Sequence[str]) -> str:
+    """Return the one character that divides the lines of a table alike."""
+    usual = "\t" if _suffix(path) in (".tsv", ".tab") else ","
+    regular, headed, named = [], [], []
+    for separator in SEPARATORS:
+        records = _first_records(text, separator)
+        widths = Counter(len(record) for record in records)
+        if not widths:
+            continue
+        width, count = widths.most_common(1)[0]
+        if width == 1 or count < REGULAR * len(records):
+            continue
+        regular.append(separator)
+        if len(records[0]) == width:
+            headed.append(separator)
+        first = next(record for record in records if len(record) == width)
+        if {*needed} and {*needed} <= {name.strip() for name in first}:
+            named.append(separator)
+    for candidates in (named, headed, regular):
+        if len(candidates) == 1:
+            return candidates[0]
+        if usual in candidates and _suffix(path) != ".csv":
+            return usual
+        if candidates:
+            words = " or ".join(SEPARATORS[one] for one in candidates)
+            raise UserError(f"{path} may be divided by {words}; name the separator by --sep")
+    return usual
+
+
+def _first_records(text: str, separator: str, most: int = 1000) -> list[list[str]]:
+    """Return the first records of a table, without lines of comments above it and lines without a cell."""
+    records = []
+    try:
+        for record in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+            if record and not (record[0].startswith("#") and len(record) == 1):
+                records.append(record)
+            if len(records) == most:
+                break
+    except csv.Error:
+        return records
+    return records
+
+
+def _tabulate(path: Path, records: list[list[Any]], lines: list[int], needed: Sequence[str], notes: list[str]) -> Table:
+    """Return records as a table: lines above the header and lines without a value are passed over, and said."""
+    filled = [place for place, record in enumerate(records) if any(not _is_blank(cell) for cell in record)]
+    if not filled:
+        raise UserError(f"{path} is empty")
+    header_at = _header(records, filled, needed)
+    above = filled[: filled.index(header_at)]
+    if above:
+        first = printable(str(records[above[0]][0]))[:40]
+        notes.append(f"lines passed over above the header: {len(above)}, such as {first!r}")
+    names = ["" if _is_blank(cell) else str(cell).strip() for cell in records[header_at]]
+    body = filled[filled.index(header_at) + 1 :]
+    blank = sum(place > header_at for place in range(len(records))) - len(body)
+    if blank:
+        notes.append(f"lines without a value, passed over: {blank}")
+    rows, short = [], 0
+    for place in body:
+        record = [*records[place]]
+        while len(record) > len(names) and _is_blank(record[-1]):
+            record.pop()
+        if len(record) > len(names):
+            raise UserError(
+                f"{path}, line {lines[place]}: it has more values ({len(record)}) than the header has names "
+                f"({len(names)}); mend the line, or name the separator by --sep"
+            )
+        short += len(record) < len(names)
+        rows.append(record + [None] * (len(names) - len(record)))
+    if short:
+        notes.append(f"lines with fewer values than the header has names: {short}; the rest of them is missing")
+    frame = pd.DataFrame(rows, columns=range(len(names)), dtype=object)
+    empty = [place for place, name in enumerate(names) if not name and frame[place].map(_is_blank).all()]
+    frame = frame.drop(columns=empty)
+    frame.columns = [name or f"Unnamed: {place}" for place, name in enumerate(names) if place not in empty]
+    kept = np.array([lines[place] for place in body], np.int64)
+    return _without_units(Table(frame, kept, notes))
+
+
+def _is_blank(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip()) or (isinstance(cell, float) and cell != cell)
+
+
+def _header(records: list[list[Any]], filled: list[int], needed: Sequence[str]) -> int:
+    """Return the place of the header: the first line, unless those above it are titles or comments of one cell."""
+    widest = max(len(records[place]) for place in filled)
+    for place in filled:
+        cells = [str(cell).strip() for cell in records[place] if not _is_blank(cell)]
+        is_title = len(cells) == 1 and widest > 1 and cells[0] not in needed
+        is_comment = bool(cells) and cells[0].startswith(("#", "sep=")) and not {*needed} <= {*cells}
+        if not (is_title or (is_comment and {*needed})):
+            return place
+    return filled[0]
+
+
+def _without_units(table: Table) -> Table:
+    """Return a table without a row of units under the header: it alone keeps two columns or more from being numbers."""
+    frame = table.frame
+    if len(frame) < 3 or not frame.columns.is_unique:
+        return table
+    units = []
+    for _, column in frame.items():
+        first, rest = column.iloc[0], column.iloc[1:]
+        if _is_blank(first) or not isinstance(first, str) or first.strip().casefold() in GAPS | MARKS:
+            continue
+        if not _is_number(first) and (values := _values(rest)) and all(map(_is_number, values)):
+            units.append(first.strip())
+    if len(units) < 2:
+        return table
+    note = f"line {table.lines[0]} was passed over: it holds no numbers, but units ({few(units)})"
+    return Table(frame.iloc[1:].reset_index(drop=True), table.lines[1:], [*table.notes, note], table.separator)
+
+
+def _values(column: pd.Series) -> list[str]:
+    """Return the different values of a column of text, without blanks around them and without gaps."""
+    texts = {str(value).strip() for value in column if not _is_blank(value)}
+    return [text for text in texts if text.casefold() not in GAPS]
+
+
+def _is_number(text: str) -> bool:
+    return any(pattern.fullmatch(text.strip()) for pattern in NUMBERS.values())
+
+
+def _read_parquet(path: Path, needed: Sequence[str]) -> Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    frame = table.to_pandas()
+    notes = []
+    kept = [name for name in frame.index.names if name is not None and name in needed and name not in frame]
+    lost = [str(name) for name in frame.index.names if name is not None and name not in kept]
+    if kept:
+        frame = frame.reset_index(kept)
+        notes.append(f"{few([*map(str, kept)])} stands in the index of the file")
+    if lost:
+        notes.append(f"the index {few(lost)} was not read; reset_index() before writing makes it a column")
+    for name in {*needed} & {*table.column_names}:
+        if pa.types.is_integer(table.schema.field(name).type):  # with nulls, pandas would make doubles of them
+            frame[name] = pd.Series(table.column(name).to_pylist(), index=frame.index, dtype=object)
+    frame = frame.reset_index(drop=True)
+    frame.columns = [str(name) for name in frame.columns]
+    return Table(frame, np.arange(len(frame)), notes)
+
+
+def _read_excel(path: Path, needed: Sequence[str]) -> Table:
+    from openpyxl import load_workbook  # type: ignore[import-untyped]
+
+    book = load_workbook(path, data_only=True)
+    sheets = [sheet for sheet in book.worksheets if sheet.max_row > 1 or sheet.max_column > 1]
+    if not sheets:
+        raise UserError(f"{path} has no sheet with a table")
+    sheet, notes = sheets[0], []
+    if len(sheets) > 1:
+        others = few([one.title for one in sheets[1:]])
+        notes.append(f"of {len(sheets)} sheets {sheet.title} was read; not read: {others}")
+    records = [[*row] for row in sheet.values]
+    merged = 0
+    for area in sheet.merged_cells.ranges:
+        first = records[area.min_row - 1][area.min_col - 1]
+        if area.min_col != area.max_col or area.min_row == area.max_row:
+            continue
+        for row in range(area.min_row, area.max_row):
+            records[row][area.min_col - 1] = first
+            merged += 1
+    if merged:
+        notes.append(f"cells that were merged downwards got the value of the first: {merged}")
+    return _tabulate(path, records, [*range(1, len(records) + 1)], needed, notes)
+
+
+# -- columns --------------------------------------------------------------------------------------
+
+
+def _number(point: str, comma: str) -> re.Pattern[str]:
+    """Return what a number looks like with a decimal sign, and another one or blanks between thousands."""
+    thousands = rf"[1-9][0-9]{{0,2}}(?P<mark>[{comma}{BLANKS}'’])[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
+    digits = rf"(?=[{point}]?[0-9])(?:{thousands}|[0-9]*)(?:[{point}][0-9]*)?(?:[eE][+-]?[0-9]+)?"
+    return re.compile(rf"[+−-]?(?:{digits}|inf(?:inity)?) ?%?", re.IGNORECASE)
+
+
+NUMBERS = {".": _number(".", ","), ",": _number(",", ".")}
+
+
+def tidy(
+    frame: pd.DataFrame, reading: Reading | None = None, text: Collection[str] = (), separator: str | None = None
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return a frame of doubles, truths, dates, durations and text, and what is to be said on its columns.
+
+    It changes no frame that it returned. Columns of `text` stay text. Numbers are numbers with a decimal comma, with
+    marks between thousands, with a percent sign (12 % is 0.12) or with marks of missing values among them.
+    """
+    reading = reading or Reading()
+    repeated = [str(name) for name, count in Counter(frame.columns).items() if count > 1]
+    if repeated:
+        raise UserError(f"columns share a name: {few(repeated)}; give each column a name of its own")
+    plain: dict[Any, pd.Series] = {}
+    for name, column in frame.items():
+        plain[name] = _native(column, reading)
+    texts = {name: _Text(str(name), column, reading) for name, column in plain.items() if _is_text(column)}
+    texts = {name: one for name, one in texts.items() if name not in text}
+    sign = reading.decimal or _decimal_sign(texts.values(), separator)
+    said: dict[str, list[str]] = {}
+    for name, one in texts.items():
+        for words in one.convert(sign):
+            said.setdefault(words, []).append(str(name))
+    notes = [f"{few(names)}: {words}" for words, names in said.items()]
+    for name, one in texts.items():
+        plain[name] = one.column
+    for name in {*text} & {*plain}:
+        plain[name] = _as_text(frame[name], reading)
+    return pd.DataFrame(plain, index=frame.index), notes
+
+
+def kind_of(column: pd.Series) -> str:
+    """Return what a tidy column holds: ``number``, ``truth``, ``date``, ``duration``, ``text`` or ``other``."""
+    kinds = {"b": "truth", "f": "number", "M": "date", "m": "duration"}
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in kinds:
+        return kinds[column.dtype.kind]
+    return "text" if _is_text(column) else "other"
+
+
+def _is_text(column: pd.Series) -> bool:
+    return column.dtype == object and all(isinstance(value, str) for value in column.dropna())
+
+
+def _native(column: pd.Series, reading: Reading) -> pd.Series:
+    """Return a column by its own type: numbers as doubles, dates without a zone, text and mixed columns as text."""
+    dtype: Any = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+        dtype = column.dtype
+    if not pd.api.types.is_object_dtype(dtype) and pd.api.types.is_bool_dtype(dtype):
+        if column.isna().any():
+            return pd.Series(column.to_numpy(np.float64, na_value=np.nan), index=column.index)
+        return column.astype(bool)
+    if pd.api.types.is_complex_dtype(dtype):
+        return column.astype(object)
+    if pd.api.types.is_numeric_dtype(dtype):
+        numbers = pd.Series(column.to_numpy(np.float64, na_value=np.nan), index=column.index)
+        return numbers.mask(numbers.isin(_numbers_among(reading.missing)))
+    if pd.api.types.is_datetime64_any_dtype(dtype):
+        return _dates(column)
+    if pd.api.types.is_timedelta64_dtype(dtype):
+        return column
+    known = column.dropna()
+    kinds = {type(value) for value in known}
+    if not kinds:
+        return pd.Series(np.nan, index=column.index)
+    if kinds <= {bool, np.bool_}:
+        return column.astype(bool) if len(known) == len(column) else column.astype(np.float64)
+    if all(issubclass(kind, datetime.date) for kind in kinds):
+        return _dates(column)
+    if all(issubclass(kind, datetime.timedelta) for kind in kinds):
+        return pd.to_timedelta(column)
+    numeric = (int, float, np.integer, np.floating, decimals.Decimal)
+    if all(issubclass(kind, numeric) for kind in kinds):
+        return _native(column.astype(np.float64), reading)
+    if all(issubclass(kind, (str, datetime.date, *numeric)) for kind in kinds):
+        return _as_text(column, reading)
+    return column.astype(object)
+
+
+def _dates(column: pd.Series) -> pd.Series:
+    return pd.to_datetime(column, utc=True).dt.tz_localize(None).dt.as_unit("us")
+
+
+def _numbers_among(texts: Collection[str]) -> list[float]:
+    found = []
+    for text in texts:
+        try:
+            found.append(float(text))
+        except ValueError:
+            continue
+    return found
+
+
+def _as_text(column: pd.Series, reading: Reading) -> pd.Series:
+    """Return a column as text without blanks around it, and with None for what is missing."""
+    gaps = {*GAPS, *(mark.casefold() for mark in reading.missing)}
+    texts: list[str | None] = []
+    for value, is_missing in zip(column, column.isna(), strict=True):
+        text = None if is_missing else cell_text(value)
+        texts.append(None if text is None or text.casefold() in gaps else text)
+    return pd.Series(texts, index=column.index, dtype=object)
+
+
+def cell_text(value: Any) -> str:
+    """Return a cell as text without blanks around it: whole numbers without a point."""
+    if isinstance(value, float | np.floating) and value == int(value if np.isfinite(value) else 0):
+        return str(int(value))
+    return str(value).strip()
+
+
+class _Text:
+    """A column of text, which may be numbers, truths or dates."""
+
+    def __init__(self, name: str, column: pd.Series, reading: Reading):
+        self.name = name
+        self.column = _as_text(column, reading)
+        self.counts = Counter(self.column.dropna())
+        self.texts = [*self.counts]
+        plain = [text for text in self.texts if text.casefold() not in MARKS]
+        self.marks = [text for text in self.texts if text.casefold() in MARKS]
+        self.readable = {}
+        for sign, pattern in NUMBERS.items():
+            self.readable[sign] = {text for text in plain if pattern.fullmatch(text)}
+        self.plain = {*plain}
+
+    def reads(self, sign: str) -> bool:
+        """Return whether all values but marks are numbers with a decimal sign."""
+        enough = sum(self.counts[text] for text in self.plain) >= MOSTLY * self.counts.total()
+        return bool(self.plain) and enough and self.readable[sign] == self.plain
+
+    @property
+    def signs(self) -> set[str]:
+        """The commas and points in its values."""
+        return {sign for sign in ".," for text in self.plain if sign in text}
+
+    def convert(self, sign: str) -> list[str]:
+        """Make the column what it is beyond doubt; return what is to be said on it."""
+        if not self.texts:
+            self.column = pd.Series(np.nan, index=self.column.index)
+            return []
+        if {text.casefold() for text in self.texts} <= TRUTHS.keys():
+            self.column = self.column.map(lambda text: TRUTHS[text.casefold()] if isinstance(text, str) else np.nan)
+            self.column = self.column.astype(np.float64 if self.column.isna().any() else bool)
+            return []
+        if all(DATE.match(text) for text in self.texts):
+            return self._convert_dates()
+        for own in (sign, "," if sign == "." else "."):
+            if self.reads(own):
+                return self._convert_numbers(own)
+        return self._doubt()
+
+    def _convert_dates(self) -> list[str]:
+        dates = pd.to_datetime(self.column, format="ISO8601", utc=True, errors="coerce")
+        wrong = self.column[dates.isna() & self.column.notna()]
+        if len(wrong):
+            return [f"text, because {wrong.iloc[0]!r} is no date; mend it, or take it as missing by --missing"]
+        self.column = _dates(dates)
+        return []
+
+    def _convert_numbers(self, sign: str) -> list[str]:
+        shares = [text for text in self.plain if text.endswith("%")]
+        if shares and len(shares) < len(self.plain):
+            return ["text, because some of its numbers have a percent sign, and others have none"]
+        comma = "," if sign == "." else "."
+        removed = str.maketrans(dict.fromkeys(f"{comma}{BLANKS}'’%") | {"−": "-", sign: "."})
+        values = {text: float(text.translate(removed)) for text in self.plain}
+        if shares:
+            values = {text: value / 100 for text, value in values.items()}
+        self.column = self.column.map(values).astype(np.float64)
+        said = []
+        if sign == "," and any(sign in text for text in self.plain):
+            said.append("the decimal sign is a comma")
+        if any(mark in text.strip("% ") for mark in f"{comma}{BLANKS}'’" for text in self.plain):
+            said.append("marks between thousands were taken out")
+        if shares:
+            said.append("percent became shares")
+        if self.marks:
+            count = sum(self.counts[mark] for mark in self.marks)
+            said.append(f"{few(sorted(self.marks))} stands for a missing value {count} times")
+        return said
+
+    def _doubt(self) -> list[str]:
+        readable = max(self.readable.values(), key=len)
+        others = sorted({*self.texts} - readable, key=lambda text: -self.counts[text])
+        count = sum(self.counts[text] for text in others)
+        if count > (1 - MOSTLY) * self.counts.total():
+            return []
+        named = few([repr(text) for text in others])
+        return [f"text, because {count} of its values are no numbers ({named}); --missing takes them out"]
+
+
+def _decimal_sign(texts: Collection[_Text], separator: str | None) -> str:
+    """Return the decimal sign of a table; raise `UserError` if a column may be read with both, and nothing tells."""
+    texts = [*texts]
+    told = {
+        sign for sign, other in ((".", ","), (",", ".")) for one in texts if one.reads(sign) and not one.reads(other)
+    }
+    if len(told) == 1:
+        return told.pop()
+    for one in texts:
+        if one.reads(".") and one.reads(",") and one.signs and (one.signs != {"."} or separator == ";"):
+            example = next(text for text in one.texts if "." in text or "," in text)
+            raise UserError(
+                f"column {one.name} holds {example}, whose sign may be that of decimals or of thousands; name the "
+                "decimal sign by --decimal"
+            )
+    return "."
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+def suggest(name: str, names: Sequence[str]) -> str:
+    """Return a question after the name that was meant, or nothing if none is near."""
+    folded = {one.casefold().strip(): one for one in names}
+    near = get_close_matches(name.casefold().strip(), folded, n=1)
+    return f"; did you mean {folded[near[0]]}?" if near else ""
+
+
+def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
+    """Return the one column of a name; raise `UserError`, with the name that was meant, if there is none."""
+    names = [str(one) for one in frame.columns]
+    count = [*frame.columns].count(name)
+    if count > 1:
+        raise UserError(f"{count} columns are called {name}; one column {name} is needed")
+    if not count:
+        raise UserError(f"one column {name} is needed; there are {few(names)}{suggest(name, names)}")
+    return frame[name]
