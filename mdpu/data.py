@@ -201,7 +201,7 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
             else "y names no tuple; it names unlabeled rows only"
         )
     members = members[np.argsort(groups[members], kind="stable")]
-    numbers, sizes = np.unique(groups[members], return_counts=True)
+    numbers, sizes = np.unique(groups[members].astype(np.int64), return_counts=True)  # codes may be of 8 bits
     if len(numbers) == 1 and numbers[0] == 1 and sizes[0] > 2:
         raise UserError(
             "y holds -1 and +1, which are labels, and as groups would make one tuple of all rows that have +1; give "

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from mdpu.errors import UserError, warn
 from mdpu.own.account import Column, few
-from mdpu.own.tables import kind_of, suggest, tidy
+from mdpu.own.tables import cell_text, kind_of, suggest, tidy
 
 KINDS = {"min_frequency": 10, "max_categories": 30}  # categories of a column of text; all others count as one
 NAMES = 0.5  # share of different values in a column of text, from which on it names rows
@@ -134,7 +134,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return a column of new rows as numbers, or raise `UserError` if it holds something else than in training."""
         kind, known = kind_of(column), self.kinds_[name]
         if column.notna().any() and kind != known and {kind, known} != {"number", "truth"}:
-            example = str(column.dropna().iloc[0])[:40]
+            example = cell_text(column.dropna().iloc[0])[:40]
             raise UserError(
                 f"column {name} held {NOUNS[known]} in training and holds {NOUNS.get(kind, 'text')} now, such as "
                 f"{example}; {HINTS.get(known, 'write numbers')}"

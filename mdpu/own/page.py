@@ -101,9 +101,10 @@ def _suspects(study: Study, headings: list[str]) -> list[dict[str, Any]]:
             name = f"row {place}" if data.files is None else data.files[place].name
             return shown | {"picture": _picture(data.rows[place], data.rows), "name": name}
         shown["line"] = int(data.lines[place])
-        row = data.rows.iloc[place] if isinstance(data.rows, pd.DataFrame) else dict(enumerate(data.rows[place]))
-        keys = headings if isinstance(data.rows, pd.DataFrame) else [int(name) for name in headings]
-        return shown | {"values": [_short(row[key]) for key in keys]}
+        if isinstance(data.rows, pd.DataFrame):
+            row = data.rows.iloc[place]
+            return shown | {"values": [_short(row[name]) for name in headings]}
+        return shown | {"values": [_short(data.rows[place][int(name)]) for name in headings]}
 
     found = []
     for row in study.suspicion.tuples.head(SHOWN).to_dict("records"):
