@@ -87,6 +87,14 @@ def test_what_names_no_tuples_and_unlabeled_rows_is_refused(groups):
         sample_of(np.array(groups))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int16])
+def test_codes_of_categories_are_refused_in_a_sentence_and_numbered_as_ids(dtype):
+    codes = np.repeat([0, 1, -1], 5).astype(dtype)
+    with pytest.raises(UserError, match="number_groups"):
+        sample_of(codes)
+    assert sample_of(number_groups(codes)).tuples.shape == (2, 5)
+
+
 @pytest.mark.parametrize("none", [None, np.nan, pd.NA, -1])
 @pytest.mark.parametrize("names", ["cab", (7, 3, 9), (2.0, 1.0, 0.0)])
 def test_numbers_of_groups_carry_their_sizes(names, none):

@@ -22,7 +22,7 @@ KINDS = {"min_frequency": 10, "max_categories": 30}  # categories of a column of
 NAMES = 0.5  # share of different values in a column of text, from which on it names rows
 ENOUGH = 5  # rows from which on a column that lies outside of what training saw is worth a line
 MISSING = "missing"  # the category of a missing value
-RESERVED = ("answer", "probability")  # what `predict` adds to a table
+RESERVED = ("answer", "probability")  # columns that `predict` adds
 
 NOUNS = {"number": "numbers", "truth": "truths", "date": "dates", "duration": "durations", "category": "categories"}
 HINTS = {"date": "write dates as 2020-05-07", "duration": "give durations", "truth": "write true and false"}

@@ -31,9 +31,9 @@ TABLES = (*DELIMITED, ".parquet", ".xlsx")
 REGULAR = 0.9  # share of the lines that a separator divides alike
 BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
-# What stands for a missing value in every column, as pandas reads it.
+# Texts that stand for a missing value in every column, as pandas reads them.
 GAPS = {"", "#n/a", "#na", "-nan", "<na>", "n/a", "na", "nan", "none", "null"}
-# What stands for one in a column that else holds numbers.
+# Texts that stand for one in a column that else holds numbers.
 MARKS = {"?", "-", "--", "---", "–", "—", ".", "..", "...", "*", "x", "n.a.", "n. a.", "k.a.", "k. a.", "(null)", "nil"}
 MARKS |= {"missing", "unknown", "#div/0!", "#value!", "#ref!", "#num!", "#null!", "#name?", "keine angabe"}
 MOSTLY = 0.5  # share of numbers from which on a column is one of numbers with marks, or with values to ask about
