@@ -268,7 +268,8 @@ def _without_units(table: Table) -> Table:
         first, rest = column.iloc[0], column.iloc[1:]
         if _is_blank(first) or not isinstance(first, str) or first.strip().casefold() in GAPS | MARKS:
             continue
-        if not _is_number(first) and (values := _values(rest)) and all(map(_is_number, values)):
+        values = _values(rest)
+        if values and not _is_measured(first) and all(map(_is_measured, values)):
             units.append(first.strip())
     if len(units) < 2:
         return table
@@ -277,13 +278,14 @@ def _without_units(table: Table) -> Table:
 
 
 def _values(column: pd.Series) -> list[str]:
-    """Return the different values of a column of text, without blanks around them and without gaps."""
+    """Return the different values of a column of text, without blanks around them and without marks of missing ones."""
     texts = {str(value).strip() for value in column if not _is_blank(value)}
-    return [text for text in texts if text.casefold() not in GAPS]
+    return [text for text in texts if text.casefold() not in GAPS | MARKS]
 
 
-def _is_number(text: str) -> bool:
-    return any(pattern.fullmatch(text.strip()) for pattern in NUMBERS.values())
+def _is_measured(text: str) -> bool:
+    """Return whether a text is a number or a date."""
+    return bool(DATE.match(text.strip())) or any(pattern.fullmatch(text.strip()) for pattern in NUMBERS.values())
 
 
 def _read_parquet(path: Path, needed: Sequence[str]) -> Table:
