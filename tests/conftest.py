@@ -1,4 +1,4 @@
-"""What the tests share: a copy of the repository in which a tiny experiment has run."""
+"""What the tests share: a copy of the repository in which a tiny experiment has run, and a browser."""
 
 import hashlib
 import os
@@ -143,3 +143,27 @@ def fresh_clone(tmp_path: Path) -> Clone:
 def finished_clone(finished: Clone, tmp_path: Path) -> Clone:
     """A finished clone of one's own, to change."""
     return finished.copy(tmp_path / "clone")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    from browsing import start_browser
+
+    # A drawer that slides in is not displayed at once.
+    driver = start_browser(tmp_path_factory.mktemp("chromium"), "force-prefers-reduced-motion")
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="session")
+def checkers(tmp_path_factory):
+    """Folder with axe-core and the Nu validator, as ``package-lock.json`` pins them."""
+    if not shutil.which("npm"):
+        pytest.skip("npm is missing")
+    folder = tmp_path_factory.mktemp("checkers")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(REPOSITORY / "tests" / "pipeline" / "report" / name, folder)
+    done = subprocess.run(["npm", "ci", "--silent"], cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"npm could not install the checkers: {done.stderr[-200:]}")
+    return folder / "node_modules"

@@ -110,6 +110,36 @@ def test_pictures_of_several_sizes_and_colours_are_made_alike(pictures):
         read_groups(pictures, size=(4, 6))
 
 
+def test_pictures_are_upright_and_links_are_followed(pictures, tmp_path_factory):
+    lying = Image.fromarray(np.arange(24, dtype=np.uint8).reshape(6, 4))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the camera was turned by a quarter
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    lying.save(elsewhere / "1.png", exif=exif)
+    (pictures / "linked").symlink_to(elsewhere)
+    (elsewhere / "back").symlink_to(pictures)  # which leads in a circle
+    data = read_groups(pictures)
+    assert data.names == ["left", "linked", "right"]
+    place = data.files.index(pictures / "linked" / "1.png")
+    assert data.rows[place].tolist() == np.rot90(np.asarray(lying), -1).tolist()
+
+
+def test_a_folder_unlabelled_is_found_by_both_spellings_and_what_is_hidden_is_passed_over(pictures):
+    (pictures / "unlabeled").rename(pictures / "UNLABELLED")
+    (pictures / "left" / "._1.png").write_bytes(b"what macOS writes beside a file")
+    data = read_groups(pictures)
+    assert data.names == ["left", "right"]
+    assert data.account.passed_over == {"hidden": 1, ".txt": 1}
+    assert data.account.files_seen == 8 and data.account.files_read == 6
+
+
+def test_all_damaged_pictures_are_named_at_once(pictures):
+    for name in ("left/1.png", "right/2.png"):
+        (pictures / name).write_bytes((pictures / name).read_bytes()[:40])
+    with pytest.raises(UserError, match=r"left/1\.png.*right/2\.png"):
+        read_groups(pictures)
+
+
 @pytest.mark.parametrize(
     ("make", "word"),
     [

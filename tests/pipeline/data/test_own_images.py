@@ -169,6 +169,15 @@ def test_the_first_picture_says_whether_all_are_in_colour(pictures):
     assert found.test_images[-1, 0, 0].tolist() == [101] * 3
 
 
+def test_a_picture_that_is_upright_by_its_orientation_alone_is_turned(pictures):
+    path = pictures / "train" / "cat" / "00.png"
+    turned = Image.fromarray(np.arange(20, dtype=np.uint8).reshape(4, 5))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the camera was turned by a quarter
+    turned.save(path, exif=exif)
+    assert own.read(pictures).train_images[0].tolist() == np.rot90(np.asarray(turned), -1).tolist()
+
+
 @pytest.mark.parametrize("how", ["size", "RGB", "I;16", "half", "pipe"])
 def test_a_bad_picture_is_named(pictures, how):
     path = pictures / "test" / "dog" / "00.png"

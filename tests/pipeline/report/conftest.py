@@ -1,12 +1,7 @@
-"""A browser, and a report of synthetic runs that compares with the paper."""
-
-import shutil
-import subprocess
-from pathlib import Path
+"""A report of synthetic runs that compares with the paper."""
 
 import pytest
 import yaml
-from browsing import start_browser
 from synthetic import write_results
 
 from mdpu.pipeline.config import load_config
@@ -42,25 +37,3 @@ def synthetic(tmp_path_factory):
     plan = Plan(load_config([folder / "synthetic.yaml"], [f"results_dir={folder / 'results'}"]))
     write_results(plan)
     return plan
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    # A drawer that slides in is not displayed at once.
-    driver = start_browser(tmp_path_factory.mktemp("chromium"), "force-prefers-reduced-motion")
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture(scope="session")
-def checkers(tmp_path_factory):
-    """Folder with axe-core and the Nu validator, as ``package-lock.json`` pins them."""
-    if not shutil.which("npm"):
-        pytest.skip("npm is missing")
-    folder = tmp_path_factory.mktemp("checkers")
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(Path(__file__).parent / name, folder)
-    done = subprocess.run(["npm", "ci", "--silent"], cwd=folder, capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"npm could not install the checkers: {done.stderr[-200:]}")
-    return folder / "node_modules"
