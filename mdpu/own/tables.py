@@ -39,6 +39,7 @@ MARKS |= {"missing", "unknown", "#div/0!", "#value!", "#ref!", "#num!", "#null!"
 MOSTLY = 0.5  # share of numbers from which on a column is one of numbers with marks, or with values to ask about
 TRUTHS = {"true": True, "false": False}
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
+DOTTED = re.compile(r"\d?\d\.\d?\d\.\d{4}")  # the day first wherever dates have dots
 BLANKS = " \u00a0\u2009\u202f"  # between the digits of thousands
 EXACT = 2**53  # integers beyond are not exact in a double
 
@@ -493,14 +494,16 @@ class _Text:
             self.column = self.column.astype(np.float64 if self.column.isna().any() else bool)
             return []
         if all(DATE.match(text) for text in self.texts):
-            return self._convert_dates()
+            return self._convert_dates("ISO8601")
+        if all(DOTTED.fullmatch(text) for text in self.texts):
+            return self._convert_dates("%d.%m.%Y")
         for own in (sign, "," if sign == "." else "."):
             if self.reads(own):
                 return self._convert_numbers(own)
         return self._doubt()
 
-    def _convert_dates(self) -> list[str]:
-        dates = pd.to_datetime(self.column, format="ISO8601", utc=True, errors="coerce")
+    def _convert_dates(self, form: str) -> list[str]:
+        dates = pd.to_datetime(self.column, format=form, utc=True, errors="coerce")
         wrong = self.column[dates.isna() & self.column.notna()]
         if len(wrong):
             return [f"text, because {wrong.iloc[0]!r} is no date; mend it, or take it as missing by --missing"]

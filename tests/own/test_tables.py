@@ -36,6 +36,13 @@ def test_a_sign_that_may_divide_decimals_or_thousands_is_asked_for(tmp_path):
     assert column(tmp_path, [*values[:5], "7,89"])[0] == 1.234
 
 
+def test_dates_are_dates_in_both_forms_and_a_day_that_is_none_is_named(tmp_path):
+    days = ["05.01.2020", "7.2.2020", "31.12.1969", "", "1.1.1970", "2.1.1970"]
+    assert column(tmp_path, days)[:2] == [pd.Timestamp("2020-01-05"), pd.Timestamp("2020-02-07")]
+    wrong = ["2020-01-05", "2020-13-01", *["2020-01-06"] * 4]
+    assert column(tmp_path, wrong)[1] == "2020-13-01"
+
+
 def test_a_table_that_two_separators_divide_is_asked_for(tmp_path):
     lines = ["a;b,c;d", *["1;2,3;4"] * 6]
     (tmp_path / "own.csv").write_text("\n".join(lines))
