@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from mdpu.errors import UserError, warn
 from mdpu.own.account import Column, few
-from mdpu.own.tables import cell_text, kind_of, suggest, tidy
+from mdpu.own.tables import NAMELESS, cell_text, kind_of, suggest, tidy
 
 KINDS = {"min_frequency": 10, "max_categories": 30}  # categories of a column of text; all others count as one
 NAMES = 0.5  # share of different values in a column of text, from which on it names rows
@@ -118,6 +118,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kind = kind_of(column)
         if name in self.drop:
             return Column(name, kind, False, "you named it", "without --drop it is used")
+        if name.startswith(NAMELESS) and kind == "number" and (column.diff().dropna() > 0).all():
+            reason = "it has no name and numbers the rows"
+            return Column(name, kind, False, reason, "a name in the header keeps it")
         if kind == "other":
             held = type(column.dropna().iloc[0]).__name__
             return Column(name, kind, False, f"its cells are neither numbers nor text ({held})", "write them as text")

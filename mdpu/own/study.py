@@ -145,7 +145,11 @@ def predict_rows(model: Path, source: Any, out: Path, options: dict[str, Any]) -
         shown = shown.assign(answer=classifier.predict(rows), probability=classifier.predict_proba(rows)[:, 1].round(9))
     for text in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
         print(f"warning: {text}", file=sys.stderr)
-    write_table(shown, out) if out.suffix == ".parquet" else write_csv(shown, out, digits=15)
+    if out.suffix == ".parquet":
+        mixed = [name for name, column in shown.items() if len({*map(type, column.dropna())}) > 1]
+        write_table(shown.astype(dict.fromkeys(mixed, str)), out)
+    else:
+        write_csv(shown, out, digits=15)
     print(f"{len(shown)} answers are in {out}", file=sys.stderr)
 
 

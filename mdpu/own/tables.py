@@ -28,6 +28,7 @@ from mdpu.own.account import few
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 TABLES = (*DELIMITED, ".parquet", ".xlsx")
+NAMELESS = "Unnamed: "  # how pandas calls a column without a name, by its place
 REGULAR = 0.9  # share of the lines that a separator divides alike
 BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
@@ -103,7 +104,7 @@ def read_table(path: Path, needed: Sequence[str] = (), reading: Reading | None =
         if suffix == ".xlsx":
             return _read_excel(path, needed)
         return _read_delimited(path, needed, reading)
-    except UserError:
+    except (UserError, MemoryError):
         raise
     except ModuleNotFoundError as error:
         raise UserError(f"{path} needs {error.name} to be read; run pip install {error.name}") from None
@@ -238,7 +239,7 @@ def _tabulate(path: Path, records: list[list[Any]], lines: list[int], needed: Se
     frame = pd.DataFrame(rows, columns=range(len(names)), dtype=object)
     empty = [place for place, name in enumerate(names) if not name and frame[place].map(_is_blank).all()]
     frame = frame.drop(columns=empty)
-    frame.columns = [name or f"Unnamed: {place}" for place, name in enumerate(names) if place not in empty]
+    frame.columns = [name or f"{NAMELESS}{place}" for place, name in enumerate(names) if place not in empty]
     kept = np.array([lines[place] for place in body], np.int64)
     return _without_units(Table(frame, kept, notes))
 

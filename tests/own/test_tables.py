@@ -140,6 +140,13 @@ def test_every_type_of_a_column_has_a_place():
     assert len(encoder.columns()) == frame.shape[1]
 
 
+def test_a_column_that_counts_the_rows_for_want_of_a_name_is_left_out(tmp_path):
+    frame = pd.DataFrame({"team": ["a", "a", "b", None], "value": [4, 2, 3, 1]})
+    frame.to_csv(tmp_path / "own.csv")  # with its index
+    encoder = TableEncoder().fit(read_groups(tmp_path / "own.csv", "team").rows)
+    assert [column.used for column in encoder.columns()] == [False, True]
+
+
 def test_a_tidy_frame_stays_as_it_is(tmp_path):
     frame = pd.DataFrame(
         {"a": ["1,5", "2,5"], "day": ["2020-01-01", None], "kind": [" x", "y"], "true": ["True", "false"]}
