@@ -270,8 +270,10 @@ def _without_units(table: Table) -> Table:
         first, rest = column.iloc[0], column.iloc[1:]
         if _is_blank(first) or not isinstance(first, str) or first.strip().casefold() in GAPS | MARKS:
             continue
+        if _is_measured(first):
+            continue
         values = _values(rest)
-        if values and not _is_measured(first) and all(map(_is_measured, values)):
+        if values and all(map(_is_measured, values)):
             units.append(first.strip())
     if len(units) < 2:
         return table
@@ -365,7 +367,7 @@ def tidy(
     plain: dict[Any, pd.Series] = {}
     for name, column in frame.items():
         plain[name] = _native(column, reading)
-    texts = {name: _Text(str(name), column, reading) for name, column in plain.items() if _is_text(column)}
+    texts = {name: _Text(str(name), column) for name, column in plain.items() if _is_text(column)}
     texts = {name: one for name, one in texts.items() if name not in text}
     sign = reading.decimal or _decimal_sign(texts.values(), separator)
     said: dict[str, list[str]] = {}
@@ -463,9 +465,9 @@ def cell_text(value: Any) -> str:
 class _Text:
     """A column of text, which may be numbers, truths or dates."""
 
-    def __init__(self, name: str, column: pd.Series, reading: Reading):
+    def __init__(self, name: str, column: pd.Series):
         self.name = name
-        self.column = _as_text(column, reading)
+        self.column = column
         self.counts = Counter(self.column.dropna())
         self.texts = [*self.counts]
         plain = [text for text in self.texts if text.casefold() not in MARKS]

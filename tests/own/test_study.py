@@ -103,6 +103,20 @@ def test_what_is_said_without_labels_is_true(study):
     assert study.suspicion.number.low <= BROKEN <= study.suspicion.number.high
 
 
+def test_the_page_has_the_account_and_says_which_row_of_the_file_is_suspicious(made, study):
+    page = (made / "model" / "page.html").read_text(encoding="utf-8")
+    account = study.data.account
+    assert (account.files_read, account.rows, account.groups) == (1, 3 * GROUPS + UNGROUPED, GROUPS)
+    for line in (f"rows read: {account.rows}", f"groups: {account.groups}", "left out: who"):
+        assert line in page
+    suspects = own._suspects(study, own._headings(study, study.importance["column"].tolist()))
+    lines = (made / "people.csv").read_text(encoding="utf-8").splitlines()
+    for group in suspects:
+        for member in group["members"]:
+            assert lines[member["line"] - 1].endswith(group["name"])
+            assert member["values"][0] in lines[member["line"] - 1]  # who, which the training left out
+
+
 def test_the_planted_groups_are_the_most_suspicious(made):
     ranked = read_csv(made / "model" / "groups.csv")
     numbers = ranked["group"].str.rpartition(" ")[2].astype(int)
