@@ -315,7 +315,7 @@ def _read_parquet(path: Path, needed: Sequence[str]) -> Table:
 
 
 def _read_excel(path: Path, needed: Sequence[str]) -> Table:
-    from openpyxl import load_workbook  # type: ignore[import-untyped]
+    from openpyxl import load_workbook
 
     book = load_workbook(path, data_only=True)
     sheets = [sheet for sheet in book.worksheets if sheet.max_row > 1 or sheet.max_column > 1]

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import importlib.util
 import io
 import os
 import tempfile
@@ -11,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -200,8 +200,8 @@ def test_a_delimited_table_is_what_its_account_says_or_ends_in_a_sentence(table)
 @TRIES
 @given(tables(), st.sampled_from([".parquet", ".xlsx"]), st.sampled_from(["int64", "text", "float"]))
 def test_a_table_with_types_is_what_its_account_says(table, suffix, ids):
-    if suffix == ".xlsx":
-        pytest.importorskip("openpyxl")
+    if suffix == ".xlsx" and not importlib.util.find_spec("openpyxl"):
+        return
     frame = pd.DataFrame({name: values for name, (_, values, _) in table["columns"].items()})
     if suffix == ".xlsx" and any(kind == "date" for kind, _, _ in table["columns"].values()):
         return  # Excel has no dates before 1900
