@@ -82,7 +82,7 @@ class Account:
         names = [column.name for column in self.columns if column.kind == "group"]
         used = sum(column.used for column in self.columns)
         line = f"columns: {len(self.columns)} in, {used} used, {len(self.left_out)} left out"
-        return f"{line}; {' and '.join(names)} names the groups" if names else line
+        return f"{line}; groups are named by {' and '.join(names)}" if names else line
 
 
 def few(names: list[str]) -> str:
