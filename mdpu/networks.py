@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -280,7 +279,7 @@ class Networks:
         self.preparation, self.outputs, self.bfloat16 = preparation, outputs, settings.precision == "bfloat16"
         self.module = self.modules[0]
         perceptron = settings.network in ("mlp", "components")
-        self.part = FAST_ROWS if perceptron and torch.device(device).type == "cpu" else sys.maxsize
+        self.in_parts = perceptron and torch.device(device).type == "cpu"
         if len(modules) == 1:
             self.state = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
         else:
@@ -301,7 +300,7 @@ class Networks:
         """
         with torch.autocast(x.device.type, torch.bfloat16) if self.bfloat16 else nullcontext():
             if len(self.modules) == 1:
-                given = torch.cat([self.module(part) for part in x[0].split(self.part)])[None]
+                given = self._alone(x[0])[None]
             elif len(x) == 1:
                 given = vmap(self._one, in_dims=(0, None), randomness="different")(self.state, x[0])
             else:
@@ -310,6 +309,11 @@ class Networks:
         if given.numel() != math.prod(shape):
             raise UserError(f"network returns an array of shape {tuple(given.shape[1:])} for {x.shape[1]} rows")
         return given.float().reshape(shape)
+
+    def _alone(self, x: Tensor) -> Tensor:
+        if self.in_parts:
+            return torch.cat([self.module(part) for part in x.split(FAST_ROWS)])
+        return self.module(x)
 
     def _one(self, state: dict[str, Tensor], x: Tensor) -> Tensor:
         return functional_call(self.module, state, (x,))

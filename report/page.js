@@ -27,7 +27,7 @@
   const raw = () => location.hash.slice(1);
   const hash = () => { try { return decodeURIComponent(raw()); } catch { return raw(); } };
   // What follows the #. Mails and chats encode it whole, so it is decoded unless it is a query, which decodes its parts.
-  const place = () => (/^(comparisons[?]|reading=)/.test(raw()) ? raw() : hash());
+  const fragment = () => (/^(comparisons[?]|reading=)/.test(raw()) ? raw() : hash());
 
   // -- light and dark ----------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@
     const reset = make("button", { type: "button", textContent: "Show all" });
     controls.append(make("label", {}, "Search", search), reset, count);
 
-    const state = () => new URLSearchParams(place().startsWith("comparisons?") ? place().slice("comparisons?".length) : "");
+    const state = () => new URLSearchParams(fragment().startsWith("comparisons?") ? fragment().slice("comparisons?".length) : "");
     const compare = (key) => (first, second) => {
       const [a, b] = [first, second].map(({ row }) => valueOf(row, key));
       if (key === "verdict") return VERDICTS.indexOf(a) - VERDICTS.indexOf(b);
@@ -280,8 +280,8 @@
   };
   // What the address asks for: a reading, and the number that is open.
   const address = () => {
-    if (!/^(comparisons[?]|reading=)/.test(place())) return { reading: null, number: place() };
-    const query = new URLSearchParams(place().replace(/^comparisons[?]/, ""));
+    if (!/^(comparisons[?]|reading=)/.test(fragment())) return { reading: null, number: fragment() };
+    const query = new URLSearchParams(fragment().replace(/^comparisons[?]/, ""));
     return { reading: query.get("reading"), number: query.get("number") };
   };
   const opened = () => (address().number in cells ? address().number : null);
@@ -336,8 +336,8 @@
     form.addEventListener("submit", (event) => event.preventDefault());
     // A view of the comparisons keeps its address, with the reading in it.
     const tell = () => {
-      if (!place().startsWith("comparisons")) return history.replaceState(null, "", addressOf(null));
-      const query = new URLSearchParams(place().split("?")[1] ?? "");
+      if (!fragment().startsWith("comparisons")) return history.replaceState(null, "", addressOf(null));
+      const query = new URLSearchParams(fragment().split("?")[1] ?? "");
       query.delete("reading");
       if (readingText()) query.set("reading", readingText());
       history.replaceState(null, "", `#comparisons${query.size ? `?${query}` : ""}`);
@@ -423,8 +423,7 @@
     }
     const runs = judging.runs[state.training]?.[placeOf(paper, state)] ?? [];
     const [dataset, ...rest] = placeOf(paper, state)?.split("/") ?? [];
-    const variant = state.training === protocol.training ? "base" : state.training.replaceAll(", ", "-").replaceAll(" ", "-");
-    const cell = [dataset, variant, ...rest].join("/");  // its name, as `./run trace` takes it
+    const cell = [dataset, judging.variants[state.training], ...rest].join("/");  // its name, as `./run trace` takes it
     const counted = runs.filter(({ accuracies }) => state.epochs in accuracies);
     return {
       epochs: judging.choices.epochs.find(([value]) => value === state.epochs)[1],
@@ -529,7 +528,7 @@
     if (reading && reading !== readingText()) choose(readReading(reading));
     if (opened()) return openCell(opened());
     if (drawer.open) drawer.close();
-    if (/^comparisons([?]|$)/.test(place())) {
+    if (/^comparisons([?]|$)/.test(fragment())) {
       document.querySelector("#comparisons details").open = true;
       showComparisons();
       document.getElementById("comparisons")?.scrollIntoView();

@@ -163,12 +163,14 @@ def check_config(config: Config) -> None:
             "object": lambda _, value: isinstance(value, dict) and all(map(_is_plain, value)),
         }
     )
-    validator = validators.extend(Draft202012Validator, type_checker=plain)  # type: ignore[no-untyped-call]
-    for error in validator(schema()).iter_errors(config):
-        _read_exponents(config, error)
-    error = best_match(validator(schema()).iter_errors(config))
-    if error is not None:
-        raise UserError(explain(error))
+    validator = validators.extend(Draft202012Validator, type_checker=plain)(schema())  # type: ignore[no-untyped-call]
+    errors = [*validator.iter_errors(config)]
+    if errors:
+        for error in errors:
+            _read_exponents(config, error)
+        errors = [*validator.iter_errors(config)]
+    if errors:
+        raise UserError(explain(best_match(errors)))
     margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
     if wider < margin:
         raise UserError(f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from mdpu.errors import UserError
 from mdpu.methods import load_method
@@ -18,6 +19,7 @@ from mdpu.pipeline.store import Stored, read_runs
 
 # Columns of the metrics that `reported_accuracy` reads, beside the axes.
 REPORTED = ("accuracy", "true_positive_rate", "true_negative_rate")
+POINTS = 20  # of a curve that a page shows
 MIXED = "mixed precisions"  # the precision of a cell whose runs differ in it
 
 
@@ -101,6 +103,11 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     # An average over fewer epochs would hide that the run diverged.
     averages["accuracy"] = averages["accuracy"].where(averages["measured"] == averages["epochs"])
     return averages.drop(columns=["measured", "epochs"])
+
+
+def spread_evenly(count: int) -> NDArray[np.int_]:
+    """Return up to `POINTS` of so many places, from the first to the last."""
+    return np.unique(np.linspace(0, count - 1, POINTS).round().astype(int))
 
 
 def epochs_in_words(rows: pd.DataFrame, average_last: object) -> str:

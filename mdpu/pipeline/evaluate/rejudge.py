@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mdpu.pipeline.config import BASE, merge
-from mdpu.pipeline.evaluate.collect import summarize
+from mdpu.pipeline.evaluate.collect import spread_evenly, summarize
 from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
 from mdpu.pipeline.evaluate.exported import exported
 from mdpu.pipeline.evaluate.published import METHODS, PROPOSED, TRIALS, published_cells
@@ -21,7 +21,6 @@ from mdpu.pipeline.store import Stored, read_runs
 from mdpu.threads import one_thread
 
 DECIMALS = 4  # of means and deviations in percent
-POINTS = 20  # of a curve
 CHOICES = ("epochs", "replacement")  # whose values are counted beside one another
 FEWEST_CELLS = 12  # of a reading that is counted: fewer say nothing of the paper
 
@@ -86,14 +85,13 @@ def shown_runs(trials: pd.DataFrame, runs: Mapping[tuple[Any, ...], Stored]) -> 
     dict
         Of each run its ``seed``; ``accuracies`` in percent by value of the choice ``epochs``, None if it diverged; its
         ``key``; ``device``, ``precision`` and ``day`` of its training; its number of ``epochs``; and ``curve``, the
-        test accuracy of up to `POINTS` epochs, evenly spread from the first to the last.
+        test accuracy of the epochs that `spread_evenly` takes.
     """
     shown: dict[str, dict[str, list[Any]]] = {}
     for values, rows in trials.groupby(list(AXES), sort=True):
         axes: dict[str, Any] = dict(zip(AXES, values, strict=True))
         run = runs[values]
         history = run.history["accuracy"].to_numpy()
-        chosen = np.unique(np.linspace(0, len(history) - 1, POINTS).round().astype(int))
         about = {
             "seed": int(axes["seed"]),
             "accuracies": dict(zip(rows["epochs"], map(_percent, rows["accuracy"]), strict=True)),
@@ -102,7 +100,7 @@ def shown_runs(trials: pd.DataFrame, runs: Mapping[tuple[Any, ...], Stored]) -> 
             "precision": run.about["precision"],
             "day": str(run.about.get("date"))[:10],
             "epochs": len(history),
-            "curve": [_percent(100 * value, 1) for value in history[chosen]],
+            "curve": [_percent(100 * value, 1) for value in history[spread_evenly(len(history))]],
         }
         shown.setdefault(axes["variant"], {}).setdefault(place_name(axes), []).append(about)
     return shown

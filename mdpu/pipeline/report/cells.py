@@ -11,12 +11,11 @@ import pandas as pd
 
 from mdpu.methods import load_method
 from mdpu.pipeline.config import BASE
-from mdpu.pipeline.evaluate.collect import epochs_in_words, reported_accuracy
+from mdpu.pipeline.evaluate.collect import epochs_in_words, reported_accuracy, spread_evenly
 from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.plan import AXES, DOMINANT, LOGISTIC, Plan, Run
 from mdpu.pipeline.report.drawing import size_name
 
-POINTS = 20  # of a curve
 WIDTH, HEIGHT = 200, 100  # of a curve's drawing, in its own units
 FLOAT32 = "float32"  # the precision of the protocol; what was trained in another one is marked
 
@@ -81,11 +80,11 @@ def cell_title(plan: Plan, run: Run) -> str:
 
 
 def _curves(metrics: pd.DataFrame, test_prior: str) -> dict[Run, tuple[np.ndarray, np.ndarray]]:
-    """Return up to `POINTS` epochs of each run, evenly spread from the first to the last, and their accuracies."""
+    """Return the epochs of each run that `spread_evenly` takes, and their accuracies."""
     epochs, accuracies = metrics["epoch"].to_numpy(), reported_accuracy(metrics, test_prior).to_numpy()
     curves = {}
     for key, rows in metrics.groupby(list(AXES), sort=False).indices.items():
-        chosen = rows[np.unique(np.linspace(0, len(rows) - 1, POINTS).round().astype(int))]
+        chosen = rows[spread_evenly(len(rows))]
         curves[Run(*cast("tuple[Any, ...]", key))] = epochs[chosen], accuracies[chosen]
     return curves
 

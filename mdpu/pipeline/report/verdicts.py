@@ -13,12 +13,12 @@ from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INC
 from mdpu.pipeline.evaluate.published import NUMERALS, family, in_one_reading, published_cells
 from mdpu.pipeline.evaluate.readings import Readings
 from mdpu.pipeline.evaluate.rejudge import DECIMALS, place_name
+from mdpu.pipeline.evaluate.shipped import variant_of
 from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.files import read_csv, read_json
 from mdpu.pipeline.plan import CELL, Plan, cell_name
 
 TABLES = {table: f"{NUMERALS[table]}, {'pairs' if table < 4 else 'triples'}" for table in NUMERALS}
-FREE = ("epochs", "scope", "loss", "letters")  # choices that train nothing anew: all other choices change the training
 # Glyphs tell the verdicts apart without colour.
 LOOKS = {
     REPRODUCED: ("=", "reproduced"),
@@ -198,7 +198,7 @@ def value_words(choice: str, value: str) -> str:
 
 def _chosen(reading: Mapping[str, str], readings: Readings) -> dict[str, str]:
     """Return what the page's controls have to say for a reading: the choices that train nothing anew, and the rest."""
-    return {**{choice: reading[choice] for choice in FREE}, "training": readings.training(reading)}
+    return {**{choice: reading[choice] for choice in readings.free}, "training": readings.training(reading)}
 
 
 def reading_data(
@@ -214,7 +214,8 @@ def reading_data(
     loss and the letters put in the place of methods and datasets; ``numbers`` the comparisons that were run, of which
     those of the first table count in the headline; ``statistics`` mean, deviation, trials and diverged ones of each
     cell by training, in the order of the epochs. The protocol's are those of the comparisons. ``runs`` are those of
-    `mdpu.pipeline.evaluate.rejudge.shown_runs`, of the rows that were compared.
+    `mdpu.pipeline.evaluate.rejudge.shown_runs`, of the rows that were compared; ``variants`` name their trainings in
+    the names of these runs.
     """
     compared = [were_run(own) for own in comparisons]
     own = pd.concat(
@@ -253,6 +254,7 @@ def reading_data(
             for row in own.to_dict("records")
         ],
         "statistics": by_training,
+        "variants": {training: variant_of(training) for training in there["training"]},
         "runs": {training: _of_rows(cells, rows) for training, cells in runs.items()},
     }  # fmt: skip
 
