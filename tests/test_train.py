@@ -12,6 +12,7 @@ import torch
 from blobs import IMAGES, LABELS, SETTINGS, SIDE, TEST_IMAGES, TEST_LABELS, assert_same, draw_sample, rates, train_blobs
 from hypothesis import given
 from hypothesis import strategies as st
+from precision import in_float64
 from torch import nn
 
 import mdpu.train as trainer
@@ -117,10 +118,12 @@ def written_apart(method, sample, seed, settings, prior=0.4):
 def test_the_numbers_are_those_of_a_loop_that_is_written_apart(method, changes):
     settings, sample = replace(SETTINGS, **changes), draw_sample()
     expected, scores, flat = written_apart(method, sample, 3, settings)
-    [trained] = train_blobs(method, [sample], [3], settings)
+    with in_float64():
+        [trained] = train_blobs(method, [sample], [3], settings)
+        found_scores = trained.decision_function(TEST_IMAGES)
     found = trained.history.drop(columns=["epoch", "test_risk"], errors="ignore")
-    np.testing.assert_allclose(found, expected, atol=1e-3)
-    np.testing.assert_allclose(trained.decision_function(TEST_IMAGES), scores, atol=1e-2 * np.abs(scores).max())
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    np.testing.assert_allclose(found_scores, scores, atol=1e-5 * np.abs(scores).max())
     assert (flat > 0) == (method in ("relu", "abs"))  # corrections act
 
 
@@ -151,13 +154,17 @@ def test_no_pass_goes_backward_where_a_corrected_risk_is_flat():
 
 def both_ways(method, samples, settings=SETTINGS, **others):
     """Train seeds 3 and 4 at once and each by itself, and compare histories and outputs."""
-    together = train_blobs(method, samples, [3, 4], settings, **others)
-    for sample, seed, trained in zip(samples, [3, 4], together, strict=True):
-        [alone] = train_blobs(method, [sample], [seed], settings, **others)
-        assert trained.seed == seed
-        assert_same(trained.history, alone.history, 1e-4)
-        np.testing.assert_allclose(trained.outputs(TEST_IMAGES), alone.outputs(TEST_IMAGES), atol=1e-3)
-    assert not np.allclose(together[0].outputs(TEST_IMAGES), together[1].outputs(TEST_IMAGES), atol=1e-3)
+    with in_float64():
+        together = train_blobs(method, samples, [3, 4], settings, **others)
+        outputs = [trained.outputs(TEST_IMAGES) for trained in together]
+
+        for sample, trained, output in zip(samples, together, outputs, strict=True):
+            [alone] = train_blobs(method, [sample], [trained.seed], settings, **others)
+            assert_same(trained.history, alone.history, 1e-6)
+            np.testing.assert_allclose(output, alone.outputs(TEST_IMAGES), atol=1e-6)
+
+    assert [trained.seed for trained in together] == [3, 4]
+    assert not np.allclose(*outputs, atol=1e-3)
 
 
 @pytest.mark.parametrize("method", NETWORK_METHODS)

@@ -12,18 +12,14 @@ then. Afterwards write the new numbers:
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-import torch
+from precision import in_float64
 
-from mdpu import train as trainer
 from mdpu.losses import LOSSES
 from mdpu.methods import available_methods
-from mdpu.networks import Preparation
 from mdpu.pipeline.config import check_config, load_config, merge
 from mdpu.pipeline.data.labels import write_labels
 from mdpu.pipeline.data.sources import write_source
@@ -95,23 +91,6 @@ OVERLAY = {
 }
 
 
-@contextmanager
-def in_float64() -> Iterator[None]:
-    """Let networks, their input and all sums be float64, so that rounding stays far below what a change moves."""
-    prepared = Preparation.__call__
-    made = trainer.make_network
-    default = torch.get_default_dtype()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(torch.Tensor, "float", torch.Tensor.double)
-        patch.setattr(Preparation, "__call__", lambda self, images: prepared(self, images).double())
-        patch.setattr(trainer, "make_network", lambda *arguments: made(*arguments).double())
-        torch.set_default_dtype(torch.float64)
-        try:
-            yield
-        finally:
-            torch.set_default_dtype(default)
-
-
 def measure(folder: Path) -> dict[str, list[float]]:
     """Return objective and true-positive rate of the last epoch of each run, trained in a folder."""
     config = merge(load_config(), OVERLAY)
@@ -133,7 +112,7 @@ def measure(folder: Path) -> dict[str, list[float]]:
     return found
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_numbers_come_out_again_or_recipe_is_raised(tmp_path):
     recorded = json.loads(NUMBERS.read_text())
     assert recorded["recipe"] == RECIPE, "write numbers.json again, as the docstring of this file says"
