@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import re
@@ -120,10 +121,24 @@ def release_stale_lock() -> None:
 
 
 def wait_for(command: Sequence[str], is_condensed: bool) -> int:
-    """Run Snakemake and return its status; its standard error is condensed on the way if that is asked for."""
-    child = subprocess.Popen(command, stderr=subprocess.PIPE if is_condensed else None, text=True, errors="replace")
+    """Run Snakemake and return its status; its standard error is condensed on the way if that is asked for.
+
+    SIGTERM ends it as Ctrl-C in a terminal does, and the status is 143 then.
+    """
+    # What a script starts in its background ignores SIGINT, and so would Snakemake and its jobs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    stderr = subprocess.PIPE if is_condensed else None
+    child = subprocess.Popen(command, stderr=stderr, text=True, errors="replace")
+
+    received: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        received.append(number)
+        interrupt(child.pid)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to Snakemake, too
-    signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
+    signal.signal(signal.SIGTERM, end)
+
     reader = None
     if child.stderr is not None:
         reader = threading.Thread(target=_print_condensed, args=(child.stderr,), daemon=True)
@@ -131,12 +146,31 @@ def wait_for(command: Sequence[str], is_condensed: bool) -> int:
     status = child.wait()
     if reader is not None:
         reader.join(timeout=2)  # a job that outlives a killed Snakemake keeps the pipe open
+
+    if received:
+        return 128 + received[0]
     return 128 - status if status < 0 else status
 
 
-def _print_condensed(lines: Iterable[str]) -> None:
-    for line in condensed(lines):
-        print(line, end="", file=sys.stderr, flush=True)
+def interrupt(snakemake: int) -> None:
+    """Send SIGINT to Snakemake and to its jobs, as a terminal does.
+
+    SIGTERM is not passed on: Snakemake's handler takes a lock that the thread which it interrupts
+    may hold, while a job is being finished, and then waits for it without end.
+    """
+    psutil = importlib.import_module("psutil")
+
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(snakemake)
+        for running in [process, *process.children(recursive=True)]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                running.send_signal(signal.SIGINT)
+
+
+def _print_condensed(lines: TextIO) -> None:
+    with lines:  # where nobody reads any more, Snakemake is to learn it rather than wait
+        for line in condensed(lines):
+            print(line, end="", file=sys.stderr, flush=True)
 
 
 # Time stamps, and what the scheduler says before each batch of jobs.

@@ -1,8 +1,11 @@
 """What `./run` does between its arguments and Snakemake, without starting it."""
 
+import signal
 import subprocess
 import sys
+import time
 
+import psutil
 import pytest
 
 from mdpu.pipeline import environment, start
@@ -87,3 +90,26 @@ def test_the_lock_names_uv_with_its_hashes():
 def test_start_needs_the_standard_library_alone():
     program = "import mdpu.pipeline.environment, mdpu.pipeline.start"
     subprocess.run([sys.executable, "-S", "-c", program], cwd=start.ROOT, check=True)
+
+
+def test_sigterm_ends_snakemake_and_its_jobs_as_a_terminal_does(tmp_path):
+    """Also where SIGINT is ignored at the start, as in a script's background."""
+    waits = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(600)"
+    starts = "import subprocess, sys; subprocess.call([sys.executable, '-c', *sys.argv[1:]])"
+    runs = "import sys; from mdpu.pipeline import start; sys.exit(start.wait_for(sys.argv[1:], True))"
+    ready = tmp_path / "ready"
+    process = psutil.Popen(
+        [sys.executable, "-c", runs, sys.executable, "-c", starts, waits, str(ready)],
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        stderr=subprocess.DEVNULL,
+    )
+    while not ready.exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+
+    below = process.children(recursive=True)
+    assert len(below) == 2
+    process.terminate()
+    assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    _, alive = psutil.wait_procs(below, timeout=60)
+    assert not alive

@@ -11,20 +11,28 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
+def ignore_interrupts():
+    """Do as a script's shell does for what it starts in its background."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @pytest.fixture
 def start(fresh_clone, tmp_path):
     """What starts `./run`, and returns it with its descendants once a file that a pattern matches is new."""
     said = tmp_path / "said"
 
-    def from_terminal():  # what a shell starts in its background ignores SIGINT, and so would all that it starts
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-
     def start(pattern):
         results = fresh_clone.folder / "results"
         before = {path: path.stat().st_mtime_ns for path in results.glob(pattern)}
         with said.open("w") as stream:
-            options = {"cwd": fresh_clone.folder, "env": fresh_clone.environment, "preexec_fn": from_terminal}
-            process = psutil.Popen(fresh_clone.RUN, stdout=stream, stderr=stream, **options)
+            process = psutil.Popen(
+                fresh_clone.RUN,
+                cwd=fresh_clone.folder,
+                env=fresh_clone.environment,
+                preexec_fn=ignore_interrupts,
+                stdout=stream,
+                stderr=stream,
+            )
         while all(path.stat().st_mtime_ns == before.get(path) for path in results.glob(pattern)):
             assert process.poll() is None, said.read_text()
             time.sleep(0.05)
@@ -39,7 +47,7 @@ def wait_for_the_end_of(processes):
 
 
 def test_it_goes_on_after_any_signal_to_the_same_numbers(start, fresh_clone, finished):
-    """SIGINT as from a terminal; SIGTERM, which waits for jobs; SIGKILL to Snakemake, then to everything, twice."""
+    """SIGINT as from a terminal; SIGTERM to `./run`; SIGKILL to Snakemake, then to everything, twice."""
     process, below = start("logs/splits/**/*.log")
     for one in [process, *below]:
         one.send_signal(signal.SIGINT)
@@ -48,7 +56,7 @@ def test_it_goes_on_after_any_signal_to_the_same_numbers(start, fresh_clone, fin
 
     process, below = start("logs/train/**/*.log")
     process.send_signal(signal.SIGTERM)
-    process.wait()
+    assert process.wait() == 128 + signal.SIGTERM
     wait_for_the_end_of(below)
 
     process, below = start("logs/train/**/*.log")
