@@ -1,14 +1,29 @@
-"""Which readings of the paper made its numbers, by the shipped runs? docs/explanation/readings.md explains it.
+"""Which readings of the paper made its numbers, by the shipped runs?
 
-    python benchmarks/readings.py [--runs FOLDER ...] [--papers 200]
+    python benchmarks/readings.py [--runs FOLDER ...] [--papers 200] [--out results/reference/readings]
 
-Prints Markdown: for each set of cells, posteriors, held-out scores, and how often a known reading is found. Then counts
-of verdicts, what explains the numbers that differ, what nothing explains, and three choices by themselves.
+docs/explanation/readings.md explains it. Its tables are made from the files that this writes. Readings
+are compared on several sets of cells; ``numbers`` says how many cells a set has, which names it.
+
+=================  =========================================================================
+``sets.csv``       a set of cells: its title, readings tried, trials of each number, power
+``choices.csv``    a value of a choice, by set: its prior and its posteriors
+``joint.csv``      a reading, by set, the most probable first
+``held_out.csv``   a dataset, by set: how well the others predict it, in nats a number
+``known.csv``      a choice, by set and by how papers were made: how often it is found
+``single.csv``     a number that differs under the protocol, and its verdict under a reading
+                   that departs in one choice
+``outside.csv``    a number that lies outside of the intervals of all readings
+``compared.csv``   values of one or two choices on the cells for which they were run: how far
+                   ours are from the paper's, and verdicts
+``runs.csv``       how many runs count, by precision
+=================  =========================================================================
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,141 +32,259 @@ import pandas as pd
 from known_readings import drawn, held_out_scores, recovery
 
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.evaluate.comparison import DIFFERS, VERDICTS
-from mdpu.pipeline.evaluate.readings import Model, Panel, Readings, best_power, held_out, unexplained, verdicts
+from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN, VERDICTS
+from mdpu.pipeline.evaluate.readings import (
+    Model,
+    Panel,
+    Readings,
+    best_power,
+    held_out,
+    unexplained,
+    verdicts,
+)
 from mdpu.pipeline.store import read_runs
 
 CELL = ("dataset", "tuple_size", "n", "prior", "method")
+JUDGED = [verdict for verdict in VERDICTS if verdict != NOT_RUN]
+OUT = Path("results/reference/readings")
+TRIALS = 3  # of the paper, and of a real paper that is made of ours
+COMPARED = (
+    # the choices that vary together, and what their cells are grouped by
+    (("loss",), ("n", "prior")),
+    (("replacement",), ("n", "prior")),
+    (("loss", "replacement"), ("n", "prior")),
+    (("scope", "replacement"), ("n", "prior")),
+    (("rate",), ("dataset", "prior")),
+)
+DECIMALS = 6
+
+Rows = list[dict[str, Any]]
 
 
-def show(title: str, rows: Any, digits: int = 2) -> None:
-    """Print rows as a Markdown table below a title."""
-    frame = pd.DataFrame(rows)
-    written = frame.map(lambda value: f"{value:.{digits}f}" if isinstance(value, float) else str(value))
-    print(f"\n{title}\n\n| {' | '.join(written)} |\n|{' --- |' * len(written.columns)}")
-    print("\n".join(f"| {' | '.join(row)} |" for row in written.itertuples(index=False, name=None)), flush=True)
+def choose_sets(cells: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return the sets of cells on which readings are compared: the more cells, the fewer readings."""
+    smaller = cells["table"].isin([2, 4])
+    half = cells["prior"] == "0.5"
+    two = cells["dataset"].isin(["mnist", "fashion-mnist"])
+    three = two | (cells["dataset"] == "emnist-letters")
+    return {
+        "MNIST and Fashion-MNIST, prior 0.5, smaller n": two & smaller & half,
+        "three datasets, prior 0.5, smaller n": three & smaller & half,
+        "MNIST and Fashion-MNIST, smaller n": two & smaller,
+        "three datasets, smaller n": three & smaller,
+        "three datasets": three,
+    }
 
 
-def panels(cells: pd.DataFrame) -> dict[str, Any]:
-    """Return the cells that readings are compared on, by a title: the more cells, the fewer readings."""
-    small, half = cells["table"].isin([2, 4]), cells["prior"] == "0.5"
-    plain = cells["dataset"].isin(["mnist", "fashion-mnist"])
-    run = plain | (cells["dataset"] == "emnist-letters")
-    named = {"MNIST and Fashion-MNIST, prior 0.5, smaller n": plain & small & half}
-    named |= {"Three datasets, prior 0.5, smaller n": run & small & half}
-    named |= {"MNIST and Fashion-MNIST, smaller n": plain & small, "Three datasets, smaller n": run & small}
-    return {**named, "Three datasets": run}
+class Inference:
+    """What the readings of some cells come to.
 
-
-def infer(title: str, everything: Panel, cells: Any, readings: Readings, papers: int) -> None:
-    """Print what the readings of some cells come to, and how often a known one is found."""
-    panel, five = everything.on(cells), everything.on(cells, 5)
-    real = held_out(five, 3)
-    power, model = best_power(five, real), Model(panel)
-    print(f"\n## {title}\n\n{len(panel.cells)} cells, {len(panel.readings)} readings tried, power {power}.")
-    means, stds = panel.published
-    found, protocol = model.likelihood(means, stds), panel.readings.index(readings.protocol)
-    logs = {"posterior": found.both, "means alone": found.mean, "no offsets": found.unshifted + found.std}
-    weights = {name: panel.posterior(own[0], power) for name, own in logs.items()}
-    weights["power 1"] = panel.posterior(found.both[0])
-    shares = {name: panel.by_choice(own) for name, own in {"prior": panel.prior, **weights}.items()}
-    values = [(choice, value) for choice, own in shares["prior"].items() for value in own]
-    rows = [{"choice": c, "value": v, **{name: own[c][v] for name, own in shares.items()}} for c, v in values]
-    show("Posterior of each choice", rows)
-    best = np.argsort(-weights["posterior"], kind="stable")
-    columns = {"reading": np.array([readings.name(reading) for reading in panel.readings]), **weights}
-    columns |= {"log mean": found.mean[0], "log deviation": found.std[0], "tau": found.tau[0], "kappa": found.kappa[0]}
-    columns |= {"RMS z": np.sqrt((model.scores(means) ** 2).mean(axis=1))}
-    gap, ratio = model.mean - means, np.sqrt(model.variance.mean(axis=1) / (stds**2).mean())
-    columns |= {f"{name} gap": gap[:, model.method == place].mean(axis=1) for place, name in enumerate(model.methods)}
-    columns |= {"deviation ratio": ratio}
-    show("Best joint readings, and the protocol", pd.DataFrame(columns).loc[list(dict.fromkeys([*best[:5], protocol]))])
-    scores = held_out_scores(panel, readings.protocol, power).replace({"reading": dict(enumerate(columns["reading"]))})
-    show("Log score of a dataset by the others, nats a cell", scores)
-    checks = {"three real trials": (five, real), "one real trial": (panel, held_out(panel, 1))}
-    checks |= {f"drawn trials, offsets of {one} points,": (panel, drawn(panel, papers, one, 1)) for one in (0, 1)}
-    for name, (own, made) in checks.items():
-        show(f"Known readings: {name} published, {len(made.truth)} papers", recovery(own, made, power))
-
-
-def _spread(trials: Any) -> str:
-    """Return how many trials numbers have: ``3``, or ``3 to 5``."""
-    least, most = int(trials.min()), int(trials.max())
-    return str(most) if least == most else f"{least} to {most}"
-
-
-def judge(everything: Panel, readings: Readings, rule: Any) -> None:
-    """Print verdict counts under each reading, and what explains each number that differs under the protocol.
-
-    Each reading stands beside the protocol by equal trials, which the table names; differing numbers are by all trials.
+    Parameters
+    ----------
+    panel : Panel
+        The readings that have runs for all of these cells.
+    longer : Panel
+        Those of them with two trials more than a paper has, by which the power is chosen.
+    readings : Readings
+        The choices of the configuration.
     """
-    judged, cells = verdicts(everything, rule), everything.cells
+
+    def __init__(self, panel: Panel, longer: Panel, readings: Readings) -> None:
+        self.panel = panel
+        self.longer = longer
+        self.readings = readings
+        self.real = held_out(longer, TRIALS)
+        self.power = best_power(longer, self.real)
+        self.model = Model(panel)
+        self.found = self.model.likelihood(*panel.published)
+        self.names = [readings.name(reading) for reading in panel.readings]
+
+    @property
+    def posteriors(self) -> dict[str, np.ndarray]:
+        """Posteriors of the readings: as it is, and as other likelihoods or no power would have it."""
+        panel, found = self.panel, self.found
+        return {
+            "posterior": panel.posterior(found.both[0], self.power),
+            "means_alone": panel.posterior(found.mean[0], self.power),
+            "no_offsets": panel.posterior((found.unshifted + found.std)[0], self.power),
+            "power_1": panel.posterior(found.both[0]),
+        }
+
+    def describe(self) -> Rows:
+        """Return what was compared."""
+        row = {
+            "readings": len(self.panel.readings),
+            "trials": self.panel.trials.shape[2],
+            "power": self.power,
+        }
+        return [row]
+
+    def choices(self) -> Rows:
+        """Return prior and posteriors of each value of each choice that varies."""
+        weights = {"prior_probability": self.panel.prior, **self.posteriors}
+        shares = {name: self.panel.by_choice(weight) for name, weight in weights.items()}
+        rows = []
+        for choice, values in shares["prior_probability"].items():
+            for value in values:
+                numbers = {name: share[choice][value] for name, share in shares.items()}
+                rows.append({"choice": choice, "value": value, **numbers})
+        return rows
+
+    def joint(self) -> pd.DataFrame:
+        """Return every reading with its posteriors and with what the model makes of its deviations."""
+        means, stds = self.panel.published
+        gap = self.model.mean - means
+        frame = pd.DataFrame({"reading": self.names, **self.posteriors})
+        frame["log_mean"] = self.found.mean[0]
+        frame["log_deviation"] = self.found.std[0]
+        frame["tau"] = self.found.tau[0]
+        frame["kappa"] = self.found.kappa[0]
+        frame["rms_z"] = np.sqrt((self.model.scores(means) ** 2).mean(axis=1))
+        for place, method in enumerate(self.model.methods):
+            frame[f"gap_{method}"] = gap[:, self.model.method == place].mean(axis=1)
+        frame["ratio"] = np.sqrt(self.model.variance.mean(axis=1) / (stds**2).mean())
+        return frame.sort_values("posterior", ascending=False, kind="stable")
+
+    def held_out(self) -> pd.DataFrame:
+        """Return how well each dataset is predicted by the others."""
+        scores = held_out_scores(self.panel, self.readings.protocol, self.power)
+        return scores.replace({"reading": dict(enumerate(self.names))})
+
+    def known(self, papers: int) -> Iterator[pd.DataFrame]:
+        """Yield how often a known reading is found, by how papers were made."""
+        one_trial = held_out(self.panel, 1)
+        yield self._found("three real trials", self.longer, self.real)
+        yield self._found("one real trial", self.panel, one_trial)
+        for offset in (0, 1):
+            made = drawn(self.panel, papers, offset, 1)
+            yield self._found(f"drawn trials, offset {offset}", self.panel, made)
+
+    def _found(self, made_of: str, panel: Panel, papers: Any) -> pd.DataFrame:
+        frame = recovery(panel, papers, self.power)
+        frame.insert(0, "made_of", made_of)
+        return frame
+
+
+def infer(everything: Panel, readings: Readings, papers: int) -> dict[str, pd.DataFrame]:
+    """Return what is inferred on each set of cells, by the name of its file."""
+    frames: dict[str, list[pd.DataFrame]] = {}
+    for title, cells in choose_sets(everything.cells).items():
+        panel = everything.on(cells)
+        inference = Inference(panel, everything.on(cells, TRIALS + 2), readings)
+        made = {
+            "sets": pd.DataFrame(inference.describe()).assign(title=title),
+            "choices": pd.DataFrame(inference.choices()),
+            "joint": inference.joint(),
+            "held_out": inference.held_out(),
+            "known": pd.concat(inference.known(papers)),
+        }
+        for name, frame in made.items():
+            frame.insert(0, "numbers", len(panel.cells))
+            frames.setdefault(name, []).append(frame)
+        print(f"{title}: {len(panel.cells)} numbers, {len(panel.readings)} readings", flush=True)
+    return {name: pd.concat(parts) for name, parts in frames.items()}
+
+
+def judge_singly(everything: Panel, readings: Readings, rule: Mapping[str, float]) -> pd.DataFrame:
+    """Return the verdicts, under each single departure, on the numbers that differ under the protocol."""
+    judged = verdicts(everything, rule)
     usual = judged[everything.readings.index(readings.protocol)]
-    names = [readings.name(reading) for reading in everything.readings]
-    rows, seen, named = [], set(), {readings.name(own): title for title, own in readings.named.items()}
-    for name, own, trials in zip(names, judged, everything.trials, strict=True):
-        run = own != "not run"
-        if run.sum() >= 12 and trials.tobytes() not in seen:
-            seen.add(trials.tobytes())
-            reading = everything.readings[names.index(name)]
-            pair = everything.beside([readings.protocol, reading])
-            equal = verdicts(pair, rule)
-            of_each = [[int((of[run] == verdict).sum()) for verdict in VERDICTS[:4]] for of in equal]
-            counts = dict(zip(VERDICTS[:4], of_each[-1], strict=True))
-            number = pair.counts[-1][run]
-            row = {"reading": name, "is": named.get(name, ""), "numbers": run.sum(), "trials": _spread(number)}
-            rows.append({**row, **counts, "protocol": of_each[0]})
-    rows.sort(key=lambda row: -row["numbers"])
-    show("## Verdicts under each reading of 12 numbers or more, and the protocol's on the same", rows)
     rows = []
-    for place in np.flatnonzero(usual == DIFFERS):
-        single = [(name, own[place]) for name, own, reading in zip(names, judged, everything.readings, strict=True)
-                  if len(readings.departures(reading)) == 1]  # fmt: skip
-        told = {f"{one} under": "; ".join(name for name, own in single if own == one) for one in VERDICTS[:3]}
-        rows.append({**{key: cells.iloc[place][key] for key in CELL}, **told})
-    show(f"## The {len(rows)} numbers that differ under the protocol, by single choices", rows)
-    left = [{**{key: cells.iloc[place][key] for key in (*CELL, "published_mean")}, "readings": number, "nearest": gap}
-            for place, number, gap in unexplained(everything, rule["level"])]  # fmt: skip
-    show(f"## {len(left)} numbers that no reading explains", left)
+    for reading, verdict in zip(everything.readings, judged, strict=True):
+        if len(readings.departures(reading)) > 1:
+            continue
+        for place in np.flatnonzero(usual == DIFFERS):
+            key = {name: everything.cells.iloc[place][name] for name in CELL}
+            rows.append({**key, "reading": readings.name(reading), "verdict": verdict[place]})
+    return pd.DataFrame(rows)
 
 
-def compare(everything: Panel, readings: Readings, rule: Any, choices: list[str], by: list[str]) -> None:
-    """Print how far three trials under each value of choices are from the numbers for which other values were run."""
-    alone = [{*readings.departures(reading)} == {*choices} for reading in everything.readings]
-    run = np.isfinite(everything.trials[alone]).any(axis=(0, 2))
-    cells, rows = everything.cells.assign(n=np.where(everything.cells["table"] % 2, "larger", "smaller"))[run], []
-    for key, own in cells.groupby(by, sort=False):
-        panel = everything.on(everything.cells.index.isin(own.index))
-        for reading, ours, judged in zip(panel.readings, panel.trials, verdicts(panel, rule), strict=True):
+def find_outside(everything: Panel, rule: Mapping[str, float]) -> pd.DataFrame:
+    """Return the numbers that lie outside of the intervals of all readings, and how far the nearest is."""
+    rows = []
+    for place, tried, nearest in unexplained(everything, rule["level"]):
+        key = {name: everything.cells.iloc[place][name] for name in (*CELL, "published_mean")}
+        rows.append({**key, "readings": tried, "nearest": nearest})
+    return pd.DataFrame(rows, columns=[*CELL, "published_mean", "readings", "nearest"])
+
+
+def compare(
+    everything: Panel,
+    readings: Readings,
+    rule: Mapping[str, float],
+    choices: Sequence[str],
+    by: Sequence[str],
+) -> pd.DataFrame:
+    """Return how far each value of some choices is from the numbers for which other values were run.
+
+    A row is a value of each choice, a value of ``epochs``, and a group of cells. ``rms`` is of ours
+    minus the paper's, ``gap_ure`` its mean over a method's numbers, and ``ratio`` our deviation over
+    the paper's.
+    """
+    departs = [{*readings.departures(reading)} == {*choices} for reading in everything.readings]
+    run = np.isfinite(everything.trials[departs]).any(axis=(0, 2))
+    larger = everything.cells["table"] % 2 == 1
+    cells = everything.cells.assign(n=np.where(larger, "larger", "smaller"))[run]
+
+    rows = []
+    for key, group in cells.groupby(list(by), sort=False):
+        panel = everything.on(everything.cells.index.isin(group.index))
+        about = {"choices": " ".join(choices), **dict(zip(by, key, strict=True))}
+        judged = verdicts(panel, rule)
+        for place, reading in enumerate(panel.readings):
             if {*readings.departures(reading)} <= {*choices, "epochs"}:
-                gap, square = ours.mean(axis=1) - panel.published[0], (panel.published[1] ** 2).mean()
-                row = {name: reading[name] for name in [*choices, "epochs"]} | dict(zip(by, key, strict=True))
-                row |= {"numbers": len(gap), "accuracy": ours.mean(), "RMS": np.sqrt((gap**2).mean()),
-                        **pd.Series(gap).groupby(panel.cells["method"]).mean(),
-                        "ratio": np.sqrt(ours.var(axis=1, ddof=1).mean() / square)}  # fmt: skip
-                rows.append(row | {verdict: int((judged == verdict).sum()) for verdict in VERDICTS[:4]})
-    show(f"## {' and '.join(choices).capitalize()}: ours minus the paper's, and verdicts", rows)
-    sums = pd.DataFrame(rows).groupby([*choices, "epochs", by[0]], sort=False)[["numbers", *VERDICTS[:4]]].sum()
-    show(f"## {' and '.join(choices).capitalize()}: verdicts by {by[0]}", sums.reset_index())
+                values = {choice: reading[choice] for choice in (*choices, "epochs")}
+                rows.append({**about, **values, **_distance(panel, place, judged[place])})
+    return pd.DataFrame(rows)
+
+
+def _distance(panel: Panel, place: int, judged: np.ndarray) -> dict[str, Any]:
+    """Return how far a reading of a panel is from the paper's numbers."""
+    means, stds = panel.published
+    trials = panel.trials[place]
+    gap = trials.mean(axis=1) - means
+    by_method = pd.Series(gap).groupby(panel.cells["method"]).mean()
+    counts = {verdict: int((judged == verdict).sum()) for verdict in JUDGED}
+    return {
+        "numbers": len(gap),
+        "trials": trials.shape[1],
+        "accuracy": trials.mean(),
+        "rms": np.sqrt((gap**2).mean()),
+        **{f"gap_{method}": value for method, value in by_method.items()},
+        "ratio": np.sqrt(trials.var(axis=1, ddof=1).mean() / (stds**2).mean()),
+        **counts,
+    }
 
 
 def main() -> None:
-    """Read the runs and print everything."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Read the runs and write every file."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=Path, nargs="+", default=[Path("results/reference/runs")])
     parser.add_argument("--papers", type=int, default=200)
+    parser.add_argument("--out", type=Path, default=OUT)
     arguments = parser.parse_args()
-    readings = Readings(config := load_config())
-    files = [file for folder in arguments.runs for file in sorted(folder.glob("[!o]*.parquet"))]  # no own splits
-    runs = [run for file in files for run in read_runs(file).values()]
+
+    config = load_config()
+    rule = config["comparison"]
+    readings = Readings(config)
+    runs = []
+    for folder in arguments.runs:
+        for file in sorted(folder.glob("[!o]*.parquet")):  # no splits of one's own
+            runs += read_runs(file).values()
     trials = readings.read_trials(runs)
-    everything, once = readings.panel(trials), trials[trials["epochs"] == readings.protocol["epochs"]]
-    print(f"{len(once)} runs, by precision: {once['precision'].value_counts().to_dict()}.")
-    for title, cells in panels(everything.cells).items():
-        infer(title, everything, cells, readings, arguments.papers)
-    judge(everything, readings, rule := config["comparison"])
-    for choices in ("loss", "replacement", "loss replacement", "scope replacement", "rate"):
-        compare(everything, readings, rule, choices.split(), ["dataset" if choices == "rate" else "n", "prior"])
+    everything = readings.panel(trials)
+
+    frames = infer(everything, readings, arguments.papers)
+    frames["single"] = judge_singly(everything, readings, rule)
+    frames["outside"] = find_outside(everything, rule)
+    frames["compared"] = pd.concat(compare(everything, readings, rule, choices, by) for choices, by in COMPARED)
+    once = trials[trials["epochs"] == readings.protocol["epochs"]]
+    frames["runs"] = once["precision"].value_counts().rename("runs").reset_index()
+
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name, frame in frames.items():
+        frame.round(DECIMALS).to_csv(arguments.out / f"{name}.csv", index=False)
+    print(f"{len(once)} runs; {len(frames)} files in {arguments.out}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 
 import pandas as pd
+import reading_tables
 from scipy import stats
 
 from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
@@ -367,17 +368,23 @@ def tables() -> dict[str, str]:
     made["laws-mnist"] = laws("mnist")
     made |= {"natural": natural(), "own-split": own_split(), "colour": colour()}
     made |= {"loops-scale": scale(), "recipe": recipe(), "coverage": coverage(), **learners()}
-    return {**made, "verdicts": verdicts(), "claims": claims(), "readings": readings(), **numbers()}
+    made |= {"verdicts": verdicts(), "claims": claims(), "readings": readings()}
+    for more in (numbers(), reading_tables.tables(markdown), reading_tables.numbers()):
+        assert not made.keys() & more.keys(), "two tables or numbers have one name"
+        made |= more
+    return made
 
 
 def written(text: str, made: dict[str, str]) -> str:
     """Return a document with its tables made anew."""
     pattern = re.compile(r"(<!-- table: ([a-z0-9-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
     text = pattern.sub(lambda found: f"{found[1]}\n{made[found[2]]}\n\n{found[3]}", text)
-    inline = re.compile(r"(<!-- n: ([a-z-]+) -->).*?(<!-- end -->)", re.DOTALL)
+    inline = re.compile(r"(<!-- n: ([a-z0-9-]+) -->).*?(<!-- end -->)", re.DOTALL)
     return inline.sub(lambda found: f"{found[1]}{made[found[2]]}{found[3]}", text)
 
 
 if __name__ == "__main__":
+    made = tables()
     for name in DOCUMENTS:
-        (ROOT / name).write_text(written((ROOT / name).read_text(encoding="utf-8"), tables()), encoding="utf-8")
+        document = ROOT / name
+        document.write_text(written(document.read_text(encoding="utf-8"), made), encoding="utf-8")

@@ -125,7 +125,7 @@ def wait_for(command: Sequence[str], is_condensed: bool) -> int:
 
     SIGTERM ends it as Ctrl-C in a terminal does, and the status is 143 then.
     """
-    # What a script starts in its background ignores SIGINT, and so would Snakemake and its jobs.
+    # A script's background job ignores SIGINT, which Snakemake and its jobs would inherit.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     stderr = subprocess.PIPE if is_condensed else None
     child = subprocess.Popen(command, stderr=stderr, text=True, errors="replace")
