@@ -128,14 +128,27 @@ def number_groups(ids: Any) -> Indices:
     Parameters
     ----------
     ids : array_like, shape (N,)
-        Text, integers or any other names. Missing ones, and the integer -1, mark unlabeled rows.
+        Text, integers or any other names; tuples, such as keys of pandas' groupby, name a group together. Missing ones,
+        the integer -1, and tuples whose parts are all missing mark unlabeled rows.
+
+    Raises
+    ------
+    UserError
+        If ids are not one for each row, are numbers with fractions, or tuples of which only some parts are missing.
     """
     import pandas as pd
 
-    if np.ndim(ids) != 1:
+    is_plain = isinstance(ids, list | tuple | pd.MultiIndex)
+    if is_plain and any(isinstance(key, tuple) for key in ids):
+        own = pd.Series([*ids], dtype=object)
+    elif np.ndim(ids) != 1:
         raise UserError(f"ids have {np.ndim(ids)} axes; one id is needed for each row")
-    own = pd.Series(ids if hasattr(ids, "dtype") else np.array([*ids, None], object)[:-1]).reset_index(drop=True)
+    else:
+        own = pd.Series(ids if hasattr(ids, "dtype") else np.array([*ids, None], object)[:-1])
+        own = own.reset_index(drop=True)
     own = own.infer_objects()
+    if own.dtype == object and any(isinstance(key, tuple) for key in own):
+        own = pd.Series([_without_empty_keys(key) for key in own], dtype=object)
     if pd.api.types.is_float_dtype(own.dtype) and (own.dropna() % 1 != 0).any():
         raise UserError("ids are numbers with fractions; names or integers are needed, or missing for unlabeled rows")
     unlabeled = own.isna().to_numpy() | [isinstance(one, Real) and one == UNLABELED for one in own]
@@ -143,6 +156,18 @@ def number_groups(ids: Any) -> Indices:
     groups = np.full(len(own), UNLABELED)
     groups[~unlabeled] = places * SIZES + np.bincount(places, minlength=len(names))[places]
     return groups
+
+
+def _without_empty_keys(key: Any) -> Any:
+    """Return a key of a group, None for a tuple whose parts are all missing."""
+    import pandas as pd
+
+    if not isinstance(key, tuple):
+        return key
+    missing = [bool(pd.isna(part)) for part in key]
+    if any(missing) and not all(missing):
+        raise UserError(f"id {key!r} lacks a part; fill all parts, or none where a row has no group")
+    return None if all(missing) else key
 
 
 def _concatenate(tuples: Any, unlabeled: Any) -> tuple[NDArray[Any], list[int]]:

@@ -107,6 +107,18 @@ def test_numbers_of_groups_carry_their_sizes(names, none):
     assert sample.tuples.tolist() == [[0, 3, 6], [2, 7, -1], [4, -1, -1]] and sample.unlabeled.tolist() == [1, 5]
 
 
+def test_keys_of_several_values_name_a_group_together():
+    keys = [("x", 1), None, ("x", 2), ("x", 1), (None, np.nan), ("y", 1)]
+    frame = pd.DataFrame([key or (None, None) for key in keys], columns=["school", "class"])
+    index = pd.MultiIndex.from_frame(frame)
+    for ids in (keys, pd.Series(keys), index, index.to_flat_index()):
+        assert number_groups(ids).tolist() == [2, -1, 1000001, 2, -1, 2000001]
+    by_group = frame.groupby(["school", "class"]).ngroup()
+    assert number_groups(by_group).tolist() == [2, -1, 1000001, 2, -1, 2000001]
+    with pytest.raises(UserError, match="nan"):
+        number_groups([("x", np.nan), ("x", 1), None])
+
+
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=8), st.data())
 def test_no_cut_of_groups_goes_unseen(sizes, data):
     """Whatever rows a splitter leaves, the groups are whole or refused; so is a row that a bootstrap repeats."""
