@@ -1,12 +1,14 @@
 """Linear models, teacher and student: what they learn of laws of which some hide in the mean of members."""
 
 from functools import partial
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble._hist_gradient_boosting import binning
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -135,6 +137,23 @@ def test_any_classifier_with_weights_is_a_student(student):
 def test_a_classifier_that_cannot_learn_from_soft_labels_is_refused(student, name):
     with pytest.raises(UserError, match=name):
         check_student(student)
+
+
+def test_bins_of_the_trees_are_those_of_weights_that_add_up_to_one(monkeypatch):
+    """And they are found without looking for each end among weights, which takes minutes."""
+    data = Blobs(LAWS["dominant pairs"], 1 / 3)
+    trees = HistGradientBoostingClassifier(max_iter=1)
+    by_weight = fit_student(data.rows, data.bags, 1 / 3, 0, trees)
+    slow = Mock(wraps=binning._weighted_percentile)
+    monkeypatch.setattr(binning, "_weighted_percentile", slow)
+    by_row = fit_student(data.rows, data.bags, 1 / 3, 0)
+    assert not slow.called
+    for place, column in enumerate(data.rows.T):
+        ends = [model.student._bin_mapper.bin_thresholds_[place] for model in (by_weight, by_row)]
+        assert len(ends[0]) == len(ends[1]) > 200
+        bins = [np.searchsorted(own, column) for own in ends]
+        # Rounded sums of weights may decide between two neighbours.
+        assert np.mean(bins[0] != bins[1]) < 0.01
 
 
 def test_soft_labels_of_unlabeled_rows_have_the_prior_as_their_mean():
