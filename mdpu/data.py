@@ -148,7 +148,7 @@ def number_groups(ids: Any) -> Indices:
         own = own.reset_index(drop=True)
     own = own.infer_objects()
     if own.dtype == object and any(isinstance(key, tuple) for key in own):
-        own = pd.Series([_without_empty_keys(key) for key in own], dtype=object)
+        own = pd.Series([whole_key(key) for key in own], dtype=object)
     if pd.api.types.is_float_dtype(own.dtype) and (own.dropna() % 1 != 0).any():
         raise UserError("ids are numbers with fractions; names or integers are needed, or missing for unlabeled rows")
     unlabeled = own.isna().to_numpy() | [isinstance(one, Real) and one == UNLABELED for one in own]
@@ -158,8 +158,14 @@ def number_groups(ids: Any) -> Indices:
     return groups
 
 
-def _without_empty_keys(key: Any) -> Any:
-    """Return a key of a group, None for a tuple whose parts are all missing."""
+def whole_key(key: Any) -> Any:
+    """Return the id of a row's group: None for a tuple whose parts are all missing.
+
+    Raises
+    ------
+    UserError
+        If only some parts are missing.
+    """
     import pandas as pd
 
     if not isinstance(key, tuple):

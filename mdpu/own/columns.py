@@ -88,6 +88,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the columns of categories."""
         return [name for name, kind in self.kinds_.items() if kind == "category"]
 
+    def sources(self) -> list[str]:
+        """Return the columns of the table that those of `transform` come from, one for each."""
+        names: list[str] = []
+        if self.encoder_ is not None:
+            known = self.encoder_.categories_
+            rare = self.encoder_.infrequent_categories_  # which count as one
+            for name, texts, together in zip(self.categories(), known, rare, strict=True):
+                count = len(texts)
+                if together is not None:
+                    count += 1 - len(together)
+                names += [name] * count
+        return names + self._plain()
+
     def transform(self, X: Any) -> pd.DataFrame:
         """Return a frame of doubles; warn of columns whose values have nothing in common with those of training."""
         X = _frame(X)

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mdpu.data import SIZES, UNLABELED, Indices, join_groups, number_groups
+from mdpu.data import SIZES, UNLABELED, Indices, join_groups, number_groups, whole_key
 from mdpu.errors import UserError, printable
 from mdpu.own import pictures
 from mdpu.own.account import Account, Column, few
@@ -310,7 +310,8 @@ def _names_as_written(column: pd.Series, reading: Reading) -> pd.Series:
     missing = {mark.casefold() for mark in reading.missing}
     names: list[str | None] = []
     for value, is_missing in zip(column.astype(object), column.isna(), strict=True):
-        name = "" if is_missing else _id_text(value)
+        key = None if is_missing else whole_key(value)
+        name = "" if key is None else _id_text(key)
         is_gap = not name.strip() or name.strip().casefold() in missing
         names.append(None if is_gap else name)
     return pd.Series(names, dtype=object)

@@ -82,6 +82,10 @@ def test_several_columns_name_a_group_together(tmp_path):
     frame = pd.DataFrame({"school": ["x", "x", "y", "y", None], "class": [1, 2, 1, 1, None], "value": range(5)})
     data = read_groups(frame, ["school", "class"])
     assert data.names == ["x / 1", "x / 2", "y / 1"]
+    keys = [*zip(frame["school"][:4], [1, 2, 1, 1], strict=True), (None, np.nan)]
+    assert read_groups(frame.assign(team=keys), "team").names == data.names
+    with pytest.raises(UserError, match="nan"):
+        read_groups(frame.assign(team=[*keys[:3], ("y", np.nan), None]), "team")
     with pytest.raises(UserError, match="school and class"):
         read_groups(frame.assign(school=["x", "x", "y", None, None]), ["school", "class"])
 
@@ -135,6 +139,8 @@ def test_every_type_of_a_column_has_a_place():
     assert rows["day"].tolist()[::2] == rows["zoned"].tolist()[::2] == [18262, 1]
     assert rows["flag"].tolist()[::2] == [1, 0] and rows["count"].tolist()[::2] == [1, 3]
     assert rows.columns.is_unique and rows["town_x"].tolist() == [1, 2, 3]
+    pairs = zip(rows, encoder.sources(), strict=True)
+    assert all(name.startswith(source) for name, source in pairs)
     left_out = [one for one in encoder.columns() if not one.used]
     assert [one.name for one in left_out] == ["list"] and left_out[0].reason and left_out[0].remedy
     assert len(encoder.columns()) == frame.shape[1]
@@ -175,7 +181,7 @@ def test_new_rows_have_to_be_those_of_the_training():
 
 def test_the_preprocessing_is_part_of_the_classifier_and_of_its_file(tmp_path):
     from mdpu.estimator import MDPUClassifier
-    from mdpu.own.study import fit_groups
+    from mdpu.own.study import fit_groups, predict_rows
     from mdpu.saving import load
 
     generator = np.random.default_rng(0)
@@ -199,3 +205,7 @@ def test_the_preprocessing_is_part_of_the_classifier_and_of_its_file(tmp_path):
     for classifier in (python, direct):
         for rows in (data.rows, frame.drop(columns="team")):
             assert np.array_equal(classifier.predict_proba(rows), command.predict_proba(read.rows))
+    predict_rows(tmp_path / "model", tmp_path / "own.csv", tmp_path / "answers.parquet", {})
+    answers = pd.read_parquet(tmp_path / "answers.parquet")
+    assert np.array_equal(answers["answer"], python.predict(data.rows))
+    assert np.array_equal(answers["probability"], python.predict_proba(data.rows)[:, 1].round(9))
