@@ -9,8 +9,8 @@ symmetric law. `Network` has the options of networks. ``docs/how-to/estimator.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -92,8 +93,9 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     loss : {'logistic', 'ramp', 'squared', 'hinge', 'usual-ramp', 'sigmoid'}
         A loss of Table I, or one of the last two. Methods on bags have their own loss and ignore it.
     standardize : bool
-        Whether the columns of a table of floats are centred and scaled, and their outliers pulled in. The other
-        learners always do this.
+        Whether the columns of a table of floats are centred and scaled, and their outliers pulled
+        in; missing values become the centre. The other learners always do this; without it, missing
+        values are refused.
     precision : {'float32', 'bfloat16', 'tf32'}
         Precision of the matrix products.
     device : {'auto', 'cpu', 'cuda'}
@@ -149,14 +151,26 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             values["architecture"] = {"hidden": self.hidden}
         return Settings(**values, precision=self.precision)
 
-    def train(self, task: Task, rows: Any, sample: TupleData, seed: int | str, settings: Settings) -> Trained:
-        """Return the trained network, and warn of a training that cannot have learned anything."""
+    def train(
+        self,
+        task: Task,
+        rows: Any,
+        sample: TupleData,
+        seed: int | str,
+        settings: Settings,
+        stops: Callable[[], bool] = lambda: False,
+    ) -> Trained:
+        """Return the trained network, and warn of a training that cannot have learned anything.
+
+        After each epoch `stops` is asked whether to stop.
+        """
         if not isinstance(settings.network, str):
             _check_module(settings, rows[:2])
 
         def on_epoch_end(epoch: int, measures: Sequence[dict[str, float]]) -> bool:
             answers = [callback(epoch, measures[0]) for callback in self.callbacks]
-            return any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
+            asked = any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
+            return stops() or asked
 
         (model,) = train(
             task, rows, [sample], [seed], settings, device=choose_device(self.device), on_epoch_end=on_epoch_end
@@ -222,6 +236,26 @@ def _check_columns(X: Any) -> None:
         raise UserError(f"{', '.join(dates)}: dates are not numbers; give numbers made from them, such as dt.dayofweek")
 
 
+def _check_pictures(rows: Any) -> None:
+    """Raise `UserError` if pictures have missing values: a network takes those of tables only."""
+    if rows.ndim > 2 and np.issubdtype(rows.dtype, np.floating) and np.isnan(rows).any():
+        raise UserError(
+            "pictures hold missing values (NaN), which a network cannot take; fill them, or take "
+            "learner='student' or 'linear', where they become the mean of their pixel"
+        )
+
+
+def _enough(estimate: PriorProfile) -> str:
+    """Return how many tuples would tell the prior, in words after what those of the sample say."""
+    if estimate.verdict == "does not fit":
+        return ""
+    if estimate.enough is None:
+        return " (nor how many would be enough)"
+    tuples, unlabeled = estimate.enough
+    more = f"about {tuples:,} tuples with {unlabeled:,} unlabeled rows like these"
+    return f" ({more} would probably be enough)"
+
+
 def _is_complete(sample: TupleData) -> bool:
     """Whether all groups were collected, and only bounds on their numbers of positives are known."""
     return isinstance(sample, CountedTuples) and sample.complete
@@ -231,6 +265,15 @@ def _put_back(sample: TupleData) -> TupleData:
     """Return a sample with its members among the unlabeled rows as well."""
     members = sample.tuples[sample.tuples >= 0]
     return replace(sample, unlabeled=np.concatenate([sample.unlabeled, members]))
+
+
+def _signs(y: Any) -> NDArray[np.int64] | None:
+    """Return labels -1 and +1, 0 and 1, or False and True as -1 and +1; None if `y` has others."""
+    labels = np.asarray(y)
+    values = {*labels.ravel().tolist()}
+    if values <= {-1, 1} or values <= {0, 1}:
+        return np.where(labels == 1, 1, -1)
+    return None
 
 
 @dataclass(frozen=True)
@@ -249,7 +292,7 @@ class Choice:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Shared by both classifiers. Inside, scores and priors are those of the class that the law favours (`_sign`)."""
 
     prior: float | None = field(default=None, kw_only=False)
@@ -322,17 +365,22 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             self.__dict__.update(before)
             raise
 
+    # Inside of what restores the old model, so that callbacks end before it is there again.
+    @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any) -> Self:
         self._check_parameters()
         rows, sample = self._sample(X, y)
         choice, seed = self._choose_learner(rows, sample), self._seed()
+        self._begin_callbacks(choice, rows, sample)
         estimate = None
         if self.prior is not None:
             prior = self._mirrored(float(self.prior))
         elif _is_complete(sample):
-            prior = event_prior(rows, Bags.of(sample, self._learned_law), seed)
+            with self._task("prior"):
+                prior = event_prior(rows, Bags.of(sample, self._learned_law), seed)
         else:
-            estimate = estimate_prior(rows, sample, self._learned_law, seed)
+            with self._task("prior"):
+                estimate = estimate_prior(rows, sample, self._learned_law, seed)
             prior = self._estimated(estimate, rows, sample)
         if self.broken:
             self._check_broken(prior, sample)
@@ -347,7 +395,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         else:
             self._fit_learner(choice.name, rows, Bags.of(sample, self._learned_law), prior, seed)
         if self.prior is not None and self.compare_prior and not _is_complete(sample):
-            estimate = self._compare_told_prior(prior, rows, sample, seed)
+            with self._task("prior"):
+                estimate = self._compare_told_prior(prior, rows, sample, seed)
         self._warn_of_little_information(prior, sample)
         self._warn_of_constant_answers(rows, sample)
         self.learner_ = choice
@@ -356,7 +405,37 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if isinstance(self, TupleClassifier) and self.positive_by is not None:
             self._name_classes(rows, sample)
         self.classes_ = np.array([-1, 1])
+        self._callback_fit_ctx.call_on_fit_task_end(estimator=self)
         return self
+
+    def _begin_callbacks(self, choice: Choice, rows: Any, sample: TupleData) -> None:
+        """Tell the callbacks of ``set_callbacks`` that `fit` begins, and how many parts it has."""
+        parts = 1
+        if choice.name == "auto":
+            parts += len(self._compared(rows, sample))
+        if self.prior is None or (self.compare_prior and not _is_complete(sample)):
+            parts += 1
+        self._init_callback_context(max_subtasks=parts).call_on_fit_task_begin(estimator=self)
+
+    @contextmanager
+    def _task(self, name: str, parts: int = 0) -> Iterator[Callable[[], bool]]:
+        """Tell the callbacks that a part of `fit` begins and ends.
+
+        What it gives tells them that one of the part's own `parts` ended, and returns whether a
+        callback asks to stop.
+        """
+        if not hasattr(self, "_callback_fit_ctx"):  # benchmarks train without `fit`
+            yield lambda: False
+            return
+        task = self._callback_fit_ctx.subcontext(name, max_subtasks=parts)
+        task.call_on_fit_task_begin(estimator=self)
+
+        def end_part() -> bool:
+            part = task.subcontext("epoch").call_on_fit_task_begin(estimator=self)
+            return bool(part.call_on_fit_task_end(estimator=self))
+
+        yield end_part
+        task.call_on_fit_task_end(estimator=self)
 
     def _check_parameters(self) -> None:
         """Raise `UserError` if a parameter is refused, whatever the data."""
@@ -448,8 +527,10 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _takes(self, what: Literal["sparse", "allow_nan"]) -> bool:
         """Whether rows may be a sparse matrix, or have missing values."""
         if isinstance(self.learner, str):
-            return self.learner != "network"
-        if isinstance(self.learner, Network) or not isinstance(self.learner, BaseEstimator):
+            return what == "allow_nan" or self.learner != "network"
+        if isinstance(self.learner, Network):
+            return what == "allow_nan" and self.learner.standardize is True
+        if not isinstance(self.learner, BaseEstimator):
             return False
         return bool(getattr(self.learner.__sklearn_tags__().input_tags, what))
 
@@ -462,6 +543,8 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 "learner is a network, and networks learn from tuples of one law; take learner='student' or 'linear', "
                 "or in a loop of your own a TupleLoss for each pair of counts"
             )
+        if is_network:
+            _check_pictures(rows)
         if not isinstance(self.learner, str):
             return Choice("network" if is_network else "student", f"learner={type(self.learner).__name__}")
         if self.learner != "auto":
@@ -479,6 +562,11 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         dense = not (isinstance(sample, CountedTuples) or sample.is_ragged or sparse.issparse(rows))
         return dense and (rows.ndim == 2 or bool(np.isfinite(rows).all()))
 
+    def _compared(self, rows: Any, sample: TupleData) -> list[str]:
+        """Return the learners that "auto" compares."""
+        networks = ["network"] if self._suits_networks(rows, sample) else []
+        return ["student", "linear", *networks]
+
     def _compare(self, rows: Any, sample: TupleData, prior: float, seed: int | str) -> Choice:
         """Return the learner with the least loss on a quarter of the sample, of those trained on the rest.
 
@@ -488,7 +576,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         kept, held = split_folds(bags, seed, 4, COMPARED)[0][0]
         places = np.unique(np.concatenate([held.unlabeled, *(part.tuples.ravel() for part in held.parts)]))
         scores, losses = np.zeros(rows.shape[0]), {}
-        for name in ("student", "linear", *(["network"] if self._suits_networks(rows, sample) else [])):
+        for name in self._compared(rows, sample):
             if name == "network":
                 part = TupleData(kept.parts[0].tuples, kept.unlabeled)
                 self._fit_network(rows, part, prior, seed, len(sample.tuples))
@@ -501,7 +589,7 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return Choice(best, f"least held-out loss: {found}")
 
     def _fit_learner(self, name: str, rows: Any, bags: Bags, prior: float, seed: int | str) -> None:
-        with one_thread():
+        with self._task(name), one_thread():
             if name == "linear":
                 self.model_ = fit_linear(rows, bags, prior, seed)
             else:
@@ -518,13 +606,19 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
         task = Task(network.method, size, prior, network.loss, None if law == Law.dominant(size) else law)
         small = settings.network in ("mlp", "components")  # where threads wait for one another longer than they work
-        with one_thread() if small else nullcontext():
-            self.model_ = network.train(task, self._for_network(rows), sample, seed, settings)
+        threads = one_thread() if small else nullcontext()
+        with self._task("network", settings.epochs) as end_epoch, threads:
+            inputs = self._for_network(rows)
+            self.model_ = network.train(task, inputs, sample, seed, settings, end_epoch)
         self.history_ = self.model_.history
         self.n_iter_ = len(self.history_)
 
     def _for_network(self, rows: Any) -> Any:
-        return rows if self.standardisation_ is None else self.standardisation_(rows).astype(np.float32)
+        """Return rows as the network takes them; those of a table standardised, without gaps."""
+        if self.standardisation_ is not None:
+            return self.standardisation_(rows).astype(np.float32)
+        _check_pictures(rows)
+        return rows
 
     def _seed(self) -> int | str:
         """Return the seed: integers and texts as they are, so that a run of the library can have the same."""
@@ -583,13 +677,16 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             f"{ends[1]:.2f}",
             "does not fit": f"no prior: {self._apart(rows, sample)}",
         }[estimate.verdict]
+        enough = _enough(estimate)
         if not self.guess_prior:
             raise UserError(
-                f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say {says}; give prior (--prior), more "
-                "tuples, or larger tuples, or set guess_prior=True (--guess-prior)"
+                f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say {says}{enough}; "
+                "give prior (--prior), more tuples, or larger tuples, or set guess_prior=True "
+                "(--guess-prior)"
             )
         guess = min(max(estimate.prior, 0.02), 0.98)
-        warn(f"the data say {says}, and {self._mirrored(guess):.2f} is a guess; give prior or more tuples")
+        shown = f"{self._mirrored(guess):.2f}"
+        warn(f"the data say {says}{enough}, and {shown} is a guess; give prior or more tuples")
         return guess
 
     def _apart(self, rows: Any, sample: TupleData) -> str:
@@ -724,19 +821,46 @@ class TupleEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     # -- evaluation -------------------------------------------------------------------------------
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the accuracy on rows (N, ...) with true labels (N,), -1 or +1.
+        """Return the accuracy on rows (N, ...): that with true labels, or an estimate from groups.
+
+        With groups it is one less the `risk_estimate`, at the prior of this classifier. So it
+        compares learners, but no priors: to choose between these, or between classifiers that
+        estimate theirs, give one prior to all, as
+        ``scoring=partial(negative_bag_risk, prior=0.4)``.
+
+        Parameters
+        ----------
+        X : array_like, shape (N, ...)
+        y : array_like, shape (N,)
+            True labels: -1 or +1, 0 or 1, False or True. Or groups, as `fit` takes them; values of
+            -1 and 1 alone are labels.
+        sample_weight : array_like, shape (N,), optional
+            Weights of rows with labels.
 
         Raises
         ------
         UserError
-            If `y` holds anything else, such as groups: `risk_estimate` and `negative_bag_risk` need no labels.
+            If `y` holds neither; or weights are given with groups.
         """
-        if y is None or not np.isin(np.asarray(y), (-1, 1)).all():
+        labels = _signs(y)
+        if labels is not None:
+            return float(super().score(X, labels, sample_weight))
+        groups = np.asarray(y)
+        if groups.ndim != 1 or not np.issubdtype(groups.dtype, np.integer):
             raise UserError(
-                "score needs true labels, -1 or +1, as y; without labels use risk_estimate, or "
-                "scoring=negative_bag_risk with cv=TupleKFold()"
+                "score needs true labels as y, -1 or +1, 0 or 1, or groups of join_groups or "
+                "number_groups with cv=TupleKFold(); tuples and unlabeled rows are for risk_estimate"
             )
-        return float(super().score(X, y, sample_weight))
+        if sample_weight is not None:
+            raise UserError("sample_weight is for true labels, but y holds groups; leave it out")
+        value = 1 - self.risk_estimate(X, groups).value
+        if self.prior is None and getattr(self, "prior_estimate_", None) is not None:
+            warn(
+                f"score is an accuracy at the estimated prior {self.prior_:.3g}; scores at other "
+                "priors do not compare with it: give prior, or "
+                "scoring=partial(negative_bag_risk, prior=...)"
+            )
+        return value
 
     def risk_estimate(self, X: Any, y: Any, *, level: float = 0.95) -> Estimate:
         """Estimate the error rate at the training prior from tuples and unlabeled rows, without labels.

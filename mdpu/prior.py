@@ -50,6 +50,9 @@ REPEATED = 0.1  # further copies per unlabeled row, from which on rows count as 
 MISFIT = 1.5  # factor for the fit; of 64 samples that the law gave, the largest statistic was the quantile itself
 EXPECTED = 5.0  # expected tuples, from which on a pattern counts by itself
 LARGEST = 50  # members of a tuple whose patterns are counted for the fit
+NOISE = SHARED * BINS  # mean of the gate where the score is noise
+FURTHER = np.geomspace(1, 30, 69)  # multiples of a sample that may tell the prior, in steps of 5 %
+MARGIN = 2  # of 65 samples of the expected size 31 told the prior, of 29 of the double size 23
 POOL = 0.02  # share of members that recur, from which on tuples count as draws from a small pool
 
 
@@ -109,6 +112,30 @@ class PriorProfile:
         """Whether the sample tells the prior."""
         return self.verdict == "known"
 
+    @property
+    def enough(self) -> tuple[int, int] | None:
+        """How many tuples and unlabeled rows of this kind probably tell the prior, or None.
+
+        With k times the sample, the deviance at each prior is about k times as large, and so is
+        what the gate has beyond noise; the interval is narrower by sqrt(k), therefore. The least k
+        that would do is doubled (`MARGIN`), because the sample that it comes from is small. Nothing
+        can be said where k is more than 30, where the gate is within its noise, and of a sample
+        that does not fit, which is not mended by a larger one.
+        """
+        if self.verdict == "does not fit":
+            return None
+        points = logit(self.priors)
+        quantile = float(chi2.ppf(self.level, df=1))
+        for times in FURTHER[FURTHER * MARGIN * self.n <= MOST]:
+            gate = NOISE + times * (self.gate - NOISE)
+            if gate <= GATE:
+                continue
+            threshold = _inflation(gate) * quantile / times
+            if _is_known(*_ends(points, self.deviance, threshold, self.symmetric)):
+                enough = MARGIN * times
+                return _rounded_up(enough * self.n), _rounded_up(enough * self.n_unlabeled)
+        return None
+
     def fits(self, told: float) -> bool:
         """Return whether a given prior lies in the interval, or in its mirror image where the law is symmetric."""
         return self.low <= told <= self.high or (self.symmetric and self.low <= 1 - told <= self.high)
@@ -129,6 +156,17 @@ class PriorProfile:
 
 def _inflation(gate: float) -> float:
     return float(np.interp(gate, [NARROW / 2 * GATE, NARROW * GATE], [SHARED, INFLATION]))
+
+
+def _is_known(low: float, high: float) -> bool:
+    """Whether an interval is away from 0 and 1, and narrow enough to choose a prior from it."""
+    return low > 0.01 and high < 0.99 and high - low <= 0.5
+
+
+def _rounded_up(number: float) -> int:
+    """Return a number with two digits that are not 0, or fewer, rounded upwards."""
+    unit = 10 ** max(0, int(np.log10(number)) - 1)
+    return int(np.ceil(number / unit)) * unit
 
 
 @dataclass(frozen=True)
@@ -317,7 +355,7 @@ def profile(*draws: Counts, level: float = 0.95) -> PriorProfile:
     tells = gate > GATE
     tells &= any(law.identifies().what != "family" for law in counts.laws)
     prior = float(expit(points[values.argmax()]))
-    verdict: Verdict = "known" if low > 0.01 and high < 0.99 and high - low <= 0.5 else "bound only"
+    verdict: Verdict = "known" if _is_known(low, high) else "bound only"
     if not tells:
         prior, low, high, verdict = 0.5, 0.0, 1.0, "not known"
     far = misfit(counts, prior) if tells else 0.0

@@ -23,7 +23,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -513,8 +513,25 @@ def test_a_frame_with_missing_values_keeps_its_names(table):
     assert np.mean(classifier.predict(new) == table.labels[1200:]) > 0.8
     with pytest.raises(ValueError, match="feature names"):
         classifier.predict(new.rename(columns={"pixel 0": "zzz"}))
+
+
+def test_a_network_takes_the_gaps_of_a_table_and_refuses_those_of_pictures(table, digits):
+    rows = table.rows.copy()
+    rows[::7, 3] = np.nan
+    for learner in ("network", Network(n_epochs=20)):
+        classifier = MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(rows, table.sample)
+        assert np.isfinite(classifier.decision_function(rows)).all()
+        assert table.accuracy(classifier) > 0.8
     with pytest.raises(ValueError, match="contains NaN"):
-        MDPUClassifier(PRIOR, learner="network", **QUICK).fit(frame, groups)
+        MDPUClassifier(PRIOR, learner=Network(standardize=False), **QUICK).fit(rows, table.sample)
+
+    pictures = digits.images / 255
+    whole = MDPUClassifier(PRIOR, **few()).fit(pictures, digits.sample)
+    pictures[:, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        whole.predict(pictures)
+    with pytest.raises(UserError, match="pictures"):
+        MDPUClassifier(PRIOR, learner="network", **QUICK).fit(pictures, digits.sample)
 
 
 def test_exactly_one_of_three_is_learned_at_its_saddle():
@@ -774,9 +791,7 @@ def test_a_fit_that_fails_leaves_the_old_model(interruption, table, monkeypatch)
 def test_folds_that_cut_tuples_and_groups_taken_for_labels_are_refused(table):
     rows, groups = join_groups(table.tuples, table.unlabeled)
     classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK)
-    grid = GridSearchCV(classifier, {"prior": [0.3, 0.4]}, error_score="raise", cv=TupleKFold(3))
-    with pytest.raises(UserError, match="TupleKFold"):
-        grid.fit(rows, groups)
+    grid = GridSearchCV(classifier, {"prior": [0.3, 0.4]}, error_score="raise")
     for splitter in (KFold(3, shuffle=True, random_state=0), StratifiedKFold(3)):
         with pytest.raises(UserError, match="TupleKFold"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # classes with few members
@@ -785,6 +800,97 @@ def test_folds_that_cut_tuples_and_groups_taken_for_labels_are_refused(table):
         BaggingClassifier(classifier, n_estimators=1, random_state=0).fit(rows, groups)
     with pytest.raises(UserError, match="number_groups"):
         classifier.fit(rows, np.where(groups < 0, -1, groups // 10**6))
+
+
+@pytest.mark.parametrize("values", [(-1, 1), (0, 1), (False, True), (0.0, 1.0)])
+def test_labels_of_three_kinds_give_one_accuracy(values, table):
+    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.tuples, table.unlabeled)
+    labels = np.where(table.labels > 0, values[1], values[0])
+    right = np.mean(classifier.predict(table.rows) == table.labels)
+    assert classifier.score(table.rows, labels) == right
+    assert classifier.score(table.rows, labels.tolist()) == right
+
+
+def test_labels_of_other_kinds_are_refused(table):
+    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.tuples, table.unlabeled)
+    for values in (("no", "yes"), ("-1", "1"), (0.5, 2), (None, None)):
+        wrong = np.where(table.labels > 0, values[1], values[0])
+        with pytest.raises(UserError, match="labels"):
+            classifier.score(table.rows, wrong)
+
+
+def test_the_default_scorer_estimates_the_accuracy_from_groups(table):
+    rows, groups = join_groups(table.tuples, table.unlabeled)
+    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK)
+    folds = TupleKFold(3)
+    scores = cross_val_score(classifier, rows, groups, cv=folds)
+    expected = cross_val_score(classifier, rows, groups, cv=folds, scoring=negative_risk)
+    np.testing.assert_allclose(scores, 1 + expected, rtol=0, atol=1e-12)
+    fitted = classifier.fit(rows, groups)
+    with pytest.raises(UserError, match="sample_weight"):
+        fitted.score(rows, groups, np.ones(len(rows)))
+    with pytest.warns(UserWarning, match="estimated prior"):
+        clone(classifier).set_params(prior=None).fit(rows, groups).score(rows, groups)
+
+
+class Watch:
+    """A callback of scikit-learn that takes down what it is told, and may stop a network."""
+
+    def __init__(self, epochs=99):
+        self.epochs = epochs
+        self.told = []
+
+    def setup(self, estimator, context):
+        self.told.append("setup")
+
+    def teardown(self, estimator, context):
+        self.told.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        if context.parent is None:
+            self.parts = context.max_subtasks
+
+    def on_fit_task_end(self, estimator, context):
+        self.told.append(context.task_name)
+        return context.task_name == "epoch" and self.told.count("epoch") == self.epochs
+
+
+@pytest.mark.parametrize(
+    ("parameters", "parts"),
+    [
+        ({"learner": "linear", "compare_prior": False}, ["linear"]),
+        ({"learner": "linear"}, ["linear", "prior"]),
+        ({"learner": "linear", "prior": None}, ["prior", "linear"]),
+        ({"learner": "auto", "compare_prior": False}, ["student", "linear", "network", "linear"]),
+    ],
+)
+def test_callbacks_follow_the_parts_of_a_training(parameters, parts, table, monkeypatch):
+    losses = iter([3.0, 1.0, 2.0])  # so that the linear learner is taken
+    monkeypatch.setattr(module, "held_out_loss", lambda *data: next(losses))
+    watch = Watch()
+    parameters = {"prior": PRIOR, "random_state": 0} | parameters
+    classifier = MDPUClassifier(**parameters).set_callbacks(watch)
+    classifier.fit(table.tuples, table.unlabeled)
+    assert [name for name in watch.told if name != "epoch"] == ["setup", *parts, "fit", "teardown"]
+    assert watch.parts == len(parts)
+
+
+def test_a_callback_of_scikit_learn_stops_a_network_and_ends_with_a_training_that_fails(digits):
+    watch = Watch(epochs=2)
+    classifier = MDPUClassifier(PRIOR, **few(n_epochs=9)).set_callbacks(watch)
+    classifier.fit(digits.tuples, digits.unlabeled)
+    assert classifier.n_iter_ == 2
+    before = dict(vars(classifier))
+
+    def fail(epoch, row):
+        raise RuntimeError("stop")
+
+    classifier.set_params(learner__callbacks=[fail])
+    before["learner"] = classifier.learner
+    with pytest.raises(RuntimeError, match="stop"):
+        classifier.fit(digits.tuples, digits.unlabeled)
+    assert watch.told.count("setup") == watch.told.count("teardown") == 2
+    assert vars(classifier) == before
 
 
 # -- what is refused --------------------------------------------------------------------------------

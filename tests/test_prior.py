@@ -132,6 +132,22 @@ def test_little_data_bound_the_prior_or_say_nothing():
         profile(expected_counts(DOMINANT[2], 0.3), level=95)
 
 
+@pytest.mark.parametrize("law", [DOMINANT[2], DOMINANT[3]])
+def test_a_sample_that_does_not_tell_the_prior_says_how_large_a_one_does(law):
+    """On average counts, which have no noise: about the double of the least size that does."""
+    small = profile(expected_counts(law, 0.4, 200, 400))
+    tuples, unlabeled = small.enough
+    assert unlabeled == pytest.approx(2 * tuples, rel=0.1)
+    known = [profile(expected_counts(law, 0.4, n, 2 * n)).known for n in (200, tuples // 4, tuples)]
+    assert known == [False, False, True]
+
+
+def test_how_many_tuples_tell_the_prior_is_not_said_where_nothing_tells_it():
+    for law, p in ((DOMINANT[2], N), (DOMINANT[1], P), (Law.exactly(2, 2), P)):
+        nothing = profile(expected_counts(law, 0.4, p=p))
+        assert nothing.verdict == "not known" and nothing.enough is None
+
+
 def gaussians(law, prior, n, seed):
     """Features of two classes, 3 standard deviations apart, as a sample of collected groups."""
     stream, generator = Stream(seed, "gaussians"), np.random.default_rng(seed)
