@@ -1,8 +1,12 @@
 """Trained classifiers in files that hold data and names, but no code: ``save(classifier, "file.skops")``, and `load`.
 
-A file is a zip of arrays and JSON, written by `skops <https://skops.readthedocs.io>`_. Reading it makes objects of
-known classes only, and calls nothing that the file could choose; a file that names anything else is refused. Networks
-are on the CPU, wherever they were trained.
+A file is a zip of arrays and JSON, written by `skops <https://skops.readthedocs.io>`_. Reading it
+makes objects of known classes only, and calls nothing that the file could choose. A file that names
+anything else is refused, and so is a classifier that would make such a file. Networks are on the
+CPU, wherever they were trained.
+
+scikit-learn follows the nodes of trees without a check, so a forged file can crash Python, or let it
+read beyond them.
 """
 
 from __future__ import annotations
@@ -25,12 +29,12 @@ from skops import io
 from skops.io.exceptions import UntrustedTypesFoundException
 
 from mdpu import __version__
-from mdpu.errors import UserError, printable, warn
+from mdpu.errors import UserError, printable
 from mdpu.estimator import Choice, MDPUClassifier, Network, TupleClassifier, TupleEstimator
 from mdpu.law import Law
 from mdpu.learners.features import Standardisation
 from mdpu.learners.linear import CrossFit
-from mdpu.learners.student import LinearScore, StudentScore
+from mdpu.learners.student import LinearScore, StudentScore, Trees
 from mdpu.networks import Preparation, make_network
 from mdpu.prior import PriorProfile
 from mdpu.settings import Settings, Task
@@ -41,21 +45,32 @@ LAWS = ("dominant", "similar")  # functions from a size that a file names
 
 KNOWN: tuple[type | str, ...] = (
     *(MDPUClassifier, TupleClassifier, Network, Choice, Law, PriorProfile, Task),
-    *(Standardisation, LinearScore, StudentScore, CrossFit, Preparation, TreePredictor, sparse.csr_matrix),
+    *(Standardisation, LinearScore, StudentScore, Trees, CrossFit, Preparation),
+    *(TreePredictor, sparse.csr_matrix),
     "mdpu.own.columns.TableEncoder",  # by name: it is above the library
+    "sklearn.tree._tree.Tree",  # what a forged one can do, as a forged TreePredictor, is said above
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
 )
 
 
-def save(classifier: Any, path: str | Path) -> None:
+def save(classifier: Any, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
     """Write a trained classifier, or a `Pipeline` that ends in one, to a file for `load`.
 
     Code and rows that only training needs are left out: callbacks, the module given as `Network.network`,
     counts, labelled rows of ``positive_by``, held-out scores.
 
+    Parameters
+    ----------
+    classifier : MDPUClassifier, TupleClassifier or Pipeline
+    path : str or Path
+    trusted : sequence of str
+        Further types that the file may hold, as the refusal names them; `load` needs them too.
+
     Raises
     ------
     UserError
-        If it is not trained, or holds what such a file cannot.
+        If it is not trained, or holds what such a file cannot, or what `load` would refuse.
     """
     check_is_fitted(classifier)
     last = classifier.steps[-1][1] if isinstance(classifier, Pipeline) else classifier
@@ -66,8 +81,12 @@ def save(classifier: Any, path: str | Path) -> None:
         data = io.dumps(held)
     except Exception as error:  # skops raises different ones for what it cannot write
         raise UserError(f"the classifier holds what a file cannot: {printable(str(error))[:200]}") from error
-    if others := _unknown(data):
-        warn(f"load will need trusted={others}, as the classifier holds these")
+    others = _unknown(data, [*KNOWN, *trusted])
+    if others:
+        raise UserError(
+            f"the classifier holds {', '.join(others)}, which load would refuse; take a learner of "
+            f"scikit-learn, or give trusted={others} to both save and load if you vouch for the file"
+        )
     Path(path).write_bytes(data)
 
 
@@ -80,8 +99,8 @@ def load(path: str | Path, *, network: Any = None, trusted: Sequence[str] = ()) 
     network : Module or callable, optional
         The user's module that the classifier was trained with, with any weights.
     trusted : sequence of str
-        Further types that the file may hold, as the refusal names them, such as ``sklearn.tree._tree.Tree`` of a
-        random forest. Their contents are not checked: name them for files of your own.
+        Further types that the file may hold, as the refusal names them, such as those of another
+        package's classifier. Their contents are not checked: name them for files of your own.
 
     Raises
     ------
@@ -113,6 +132,7 @@ def _with_last(estimator: Any, change: Callable[[Any], Any]) -> Any:
     if not isinstance(estimator, Pipeline):
         return change(estimator)
     changed = copy.copy(estimator)
+    vars(changed).pop("_skl_callbacks", None)
     changed.steps = [*estimator.steps[:-1], (estimator.steps[-1][0], change(estimator.steps[-1][1]))]
     return changed
 
@@ -120,6 +140,7 @@ def _with_last(estimator: Any, change: Callable[[Any], Any]) -> Any:
 def _as_data(classifier: TupleEstimator) -> Any:
     """Return a copy of a classifier that holds data alone."""
     own: Any = copy.copy(classifier)
+    vars(own).pop("_skl_callbacks", None)  # of set_callbacks
     model = own.model_
     if isinstance(model, Trained):
         weights = {name: value.cpu().numpy() for name, value in model.module.state_dict().items()}

@@ -11,10 +11,22 @@ import pytest
 import torch
 from blobs import IMAGES, draw_sample
 from scipy import sparse
+from sklearn.callback import ProgressBar
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
 from mdpu.data import TupleData
@@ -34,6 +46,11 @@ def own(shape):
     return nn.Sequential(nn.Flatten(), nn.Linear(int(np.prod(shape)), 1))
 
 
+OF_SCIKIT_LEARN = (
+    *(AdaBoostClassifier, BaggingClassifier, ExtraTreesClassifier, GradientBoostingClassifier),
+    *(RandomForestClassifier, DecisionTreeClassifier),
+    *(GaussianNB, LogisticRegression, MLPClassifier),
+)
 dominant, by_law = (partial(kind, 0.4, compare_prior=False) for kind in (MDPUClassifier, TupleClassifier))
 TRAINED = {
     "student": lambda: dominant(learner="student", dominant="negative").fit(ROWS, SAMPLE),
@@ -51,6 +68,8 @@ TRAINED = {
     "labelled": lambda: by_law(law=(1, 0, 1), positive_by=(ROWS[:2], [1, -1]), learner="linear").fit(ROWS, SAMPLE),
     "counts": lambda: by_law(learner="linear").fit(ROWS, SAMPLE, COUNTS),
 }
+for kind in OF_SCIKIT_LEARN:
+    TRAINED[kind.__name__] = lambda kind=kind: dominant(learner=kind()).fit(ROWS, SAMPLE)
 
 
 @pytest.fixture(scope="module")
@@ -117,14 +136,33 @@ def test_what_a_gpu_trained_is_loaded_on_the_cpu(tmp_path):
     np.testing.assert_allclose(again.decision_function(IMAGES), classifier.decision_function(IMAGES), atol=1e-4)
 
 
-def test_other_trees_are_a_matter_of_trust(tmp_path):
-    forest = MDPUClassifier(0.4, learner=RandomForestClassifier(3, random_state=0)).fit(ROWS, SAMPLE)
-    with pytest.warns(UserWarning, match="sklearn.tree._tree.Tree"):
-        save(forest, tmp_path / "one.skops")
+def test_callbacks_are_left_out_of_a_file_and_stay_with_the_classifier(tmp_path):
+    pipeline = make_pipeline(StandardScaler(), dominant(learner="linear"))
+    pipeline.set_callbacks(ProgressBar())
+    groups = np.full(len(ROWS), -1)
+    groups[:120] = np.arange(120) // 2 * 10**6 + 2
+    save(pipeline.fit(ROWS, groups), tmp_path / "one.skops")
+    again = load(tmp_path / "one.skops")
+    assert np.array_equal(again.predict(ROWS), pipeline.predict(ROWS))
+    assert hasattr(pipeline, "_skl_callbacks") and not hasattr(again, "_skl_callbacks")
+
+
+class Foreign(LogisticRegression):
+    """A learner of another package."""
+
+
+def test_what_load_would_refuse_is_not_written_unless_one_vouches_for_it(tmp_path):
+    foreign = dominant(learner=Foreign()).fit(ROWS, SAMPLE)
+    (tmp_path / "one.skops").write_text("what was saved before")
+    with pytest.raises(UserError, match=r"test_saving\.Foreign"):
+        save(foreign, tmp_path / "one.skops")
+    assert (tmp_path / "one.skops").read_text() == "what was saved before"
+    trusted = [f"{__name__}.Foreign"]
+    save(foreign, tmp_path / "one.skops", trusted=trusted)
     with pytest.raises(UserError, match="trusted"):
         load(tmp_path / "one.skops")
-    again = load(tmp_path / "one.skops", trusted=["sklearn.tree._tree.Tree"])
-    assert np.array_equal(again.predict_proba(ROWS), forest.predict_proba(ROWS))
+    again = load(tmp_path / "one.skops", trusted=trusted)
+    assert np.array_equal(again.predict_proba(ROWS), foreign.predict_proba(ROWS))
 
 
 def forged(data, change=None, **files):
