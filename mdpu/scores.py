@@ -272,6 +272,38 @@ def _members_below(scores: Floats, sample: TupleData, points: Floats, side: Any)
     return np.asarray(cumulated[np.searchsorted(members[order], points, side)])
 
 
+def _of_tuples(values: Floats, sample: TupleData) -> Floats:
+    """Return the mean value of each tuple's members, of values (N,) of rows."""
+    present = sample.tuples >= 0
+    return np.asarray((np.where(present, values[sample.tuples], 0).sum(axis=1)) / sample.sizes)
+
+
+def _unlabeled_below(scores: Floats, sample: TupleData) -> Floats:
+    """Return the mean share of unlabeled rows that each tuple's members score above.
+
+    Equal scores count one half.
+    """
+    ordered = np.sort(scores[sample.unlabeled])
+    lower = np.searchsorted(ordered, scores, "left")
+    upper = np.searchsorted(ordered, scores, "right")
+    return _of_tuples((lower + upper) / 2 / len(ordered), sample)
+
+
+def auc_of_scores(estimator: Any, X: Any, y: Any) -> Callable[[Any], float]:
+    """Return the AUC of `scores_without_labels` as a function of scores (N,) of the rows.
+
+    Repeated rows are looked for once, however many scores are judged.
+    """
+    classifier, sample, told, _ = _read_scores(estimator, X, y)
+    gap = _share(classifier, sample.sizes, told) - told
+
+    def auc(scores: Any) -> float:
+        below = _unlabeled_below(np.asarray(scores, np.float64), sample)
+        return float(0.5 + (below.mean() - 0.5) / gap)
+
+    return auc
+
+
 def scores_without_labels(
     estimator: Any, X: Any, y: Any, *, threshold: float = 0.0, prior: float | None = None, level: float = 0.95
 ) -> dict[str, Estimate]:
@@ -303,19 +335,11 @@ def scores_without_labels(
     check_number("threshold", threshold)
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     sizes = sample.sizes
-    present = sample.tuples >= 0
     unlabeled = scores[sample.unlabeled]
-
-    def of_tuples(values: Floats) -> Floats:
-        """Return the mean value of each tuple's members."""
-        return np.asarray((np.where(present, values[sample.tuples], 0).sum(axis=1)) / sizes)
-
     yes = (scores > threshold).astype(float)
-    tuple_yes, unlabeled_yes = of_tuples(yes), yes[sample.unlabeled]
+    tuple_yes, unlabeled_yes = _of_tuples(yes, sample), yes[sample.unlabeled]
     members, rest = tuple_yes.mean(), unlabeled_yes.mean()
-    ordered = np.sort(unlabeled)
-    below = (np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")) / 2 / len(ordered)
-    tuple_below = of_tuples(below)
+    tuple_below = _unlabeled_below(scores, sample)
     spread, spread_rest = variance_of_mean(tuple_yes), variance_of_mean(unlabeled_yes)
     lower, upper = (_members_below(scores, sample, unlabeled, side) for side in ("left", "right"))
     above = 1 - (lower + upper) / 2  # share of members above each unlabeled row

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.inspection import permutation_importance
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from mdpu import scores
@@ -38,7 +37,8 @@ from mdpu.saving import load, save
 FOLDS = 5
 PARTS = (8, 4, 2, 1)  # of the groups in training, the learning curve has an eighth, a quarter, a half, and all
 LEAST = 20  # groups in such a part
-SCORED = 1000  # columns times folds whose importance is measured, at most
+LOOKED_AT = 200  # columns whose importance is measured, at most
+SLICES = 5  # of a column by its values, which are compared to tell whether it may be important
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ class Study:
     """A classifier, or the pipeline that ends in it, and what is known of it without labels.
 
     `importance` says by how much the AUC falls where a column's values are exchanged between rows: ``loss``, the mean
-    over folds, ``low`` and ``high``, the least and the largest. For pictures it is empty.
+    over folds, ``low`` and ``high``, the least and the largest. For pictures it is empty. Of more
+    than `LOOKED_AT` columns it has those that `rank_columns` names first; `n_columns` is the number
+    of all.
     """
 
     data: GroupData  # as it was learned from: repeated unlabeled rows stand once
@@ -58,6 +60,7 @@ class Study:
     measures: dict[str, scores.Estimate]
     calibration: pd.DataFrame
     importance: pd.DataFrame
+    n_columns: int
     suspicion: scores.Suspicion
 
     @property
@@ -186,7 +189,9 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
         groups = data.groups
         warned = [str(one.message).replace("tuple", "group") for one in caught if issubclass(one.category, UserWarning)]
         classifier = _last(estimator)
-        known = {"prior": classifier.prior_, "compare_prior": False, "learner": classifier.learner_.name}
+        known = {"prior": classifier.prior_, "compare_prior": False}
+        if classifier.learner == "auto":
+            known["learner"] = classifier.learner_.name
         told = clone(classifier).set_params(**known)
         found = {part: np.empty(len(groups)) for part in parts}
         models = []
@@ -201,6 +206,8 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
             models.append((model, held))
     judged = copy.copy(classifier)
     judged.decision_function = lambda X: found[1]
+    parts_of = _parts_of_columns(estimator, rows)
+    looked_at = rank_columns(rows, parts_of, found[1])[:LOOKED_AT]
     return Study(
         data,
         estimator,
@@ -210,7 +217,8 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
         [(round(n / part), _error(classifier, own, groups)) for part, own in found.items()],
         scores.scores_without_labels(judged, rows, groups),
         scores.calibration_without_labels(judged, rows, groups),
-        _importance(*_by_column(models, rows, data.rows, estimator), groups),
+        _importance(models, rows, groups, {name: parts_of[name] for name in looked_at}),
+        len(parts_of),
         scores.suspicious(judged, rows, groups),
     )
 
@@ -250,22 +258,68 @@ def _error(classifier: Any, held_out: NDArray[np.float64], groups: Indices) -> s
     return scores.with_uncertain_prior(at, classifier.prior_, profile, 0.95)["risk"]
 
 
-def _by_column(models: list[tuple[Any, Indices]], rows: Any, table: Any, estimator: Any) -> tuple[Any, Any]:
-    """Return models and the rows they take, with one column for a column of categories, which is many to a model."""
-    if not isinstance(estimator, Pipeline) or not estimator[0].categories():
-        return models, rows
-    pipelines = [(make_pipeline(estimator[0], model), held) for model, held in models]
-    return pipelines, table[[*estimator[0].kinds_]]
+def _parts_of_columns(estimator: Any, rows: Any) -> dict[str, list[int]]:
+    """Return the places of what each column became in the rows that a model takes.
+
+    Pictures have no columns.
+    """
+    if rows.ndim != 2:
+        return {}
+    names = [str(place) for place in range(rows.shape[1])]
+    if isinstance(estimator, Pipeline):
+        names = estimator[0].sources()
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    return places
 
 
-def _importance(models: list[tuple[Any, Indices]], rows: Any, groups: Indices) -> pd.DataFrame:
-    """Return by how much the AUC of each fold falls where a column is permuted; pictures have no columns to show."""
-    names = [*map(str, getattr(rows, "columns", range(rows.shape[1])))] if rows.ndim == 2 else []
-    if not names:
+def rank_columns(
+    rows: Any,
+    parts_of: dict[str, list[int]],
+    held_out: NDArray[np.float64],
+) -> list[str]:
+    """Return the columns, those first whose values go along most with the scores (N,) of the rows.
+
+    The values of a column are cut into `SLICES`, with another for missing ones. What counts is how
+    far the mean scores of the slices lie from one another.
+    """
+    shares = pd.DataFrame(np.asarray(rows)).rank(pct=True).to_numpy()
+    slices = np.ceil(np.nan_to_num(shares) * SLICES).astype(np.int64)
+    between = np.array([_between(column, held_out) for column in slices.T])
+    told = {name: between[places].max() for name, places in parts_of.items()}
+    return sorted(told, key=lambda name: -told[name])
+
+
+def _between(slices: Indices, values: NDArray[np.float64]) -> float:
+    """Return the sum of squares of values (N,) between slices."""
+    counts = np.bincount(slices)
+    sums = np.bincount(slices, values - values.mean())
+    return float((sums**2 / np.maximum(counts, 1)).sum())
+
+
+def _importance(
+    models: list[tuple[Any, Indices]], rows: Any, groups: Indices, parts_of: dict[str, list[int]]
+) -> pd.DataFrame:
+    """Return by how much the AUC of each fold falls where a column is permuted."""
+    if not parts_of:
         return pd.DataFrame({"column": [], "loss": [], "low": [], "high": []})
-    auc, lost = scores.LabelFreeScorer("auc"), []
-    for model, held in models[: max(1, SCORED // len(names))]:
-        own = permutation_importance(model, _take(rows, held), groups[held], scoring=auc, n_repeats=1, random_state=0)
-        lost.append(own.importances_mean)
+    lost = [_lost(model, _take(rows, held), groups[held], parts_of) for model, held in models]
     low, mean, high = np.min(lost, axis=0), np.mean(lost, axis=0), np.max(lost, axis=0)
-    return pd.DataFrame({"column": names, "loss": mean, "low": low, "high": high})
+    return pd.DataFrame({"column": [*parts_of], "loss": mean, "low": low, "high": high})
+
+
+def _lost(model: Any, rows: Any, groups: Indices, parts_of: dict[str, list[int]]) -> list[float]:
+    """Return the AUC on held-out rows less that with each column permuted, its parts alike."""
+    auc = scores.auc_of_scores(model, rows, groups)
+    whole = auc(model.decision_function(rows))
+    values = np.array(rows)
+    order = np.random.default_rng(0).permutation(len(values))
+    lost = []
+    for places in parts_of.values():
+        permuted: Any = values.copy()
+        permuted[:, places] = values[:, places][order]
+        if isinstance(rows, pd.DataFrame):
+            permuted = pd.DataFrame(permuted, columns=rows.columns)
+        lost.append(whole - auc(model.decision_function(permuted)))
+    return lost

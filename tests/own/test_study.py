@@ -1,5 +1,6 @@
 """A classifier from files by the command line, and its page in a browser."""
 
+import warnings
 from unittest import mock
 
 import numpy as np
@@ -11,7 +12,7 @@ from PIL import Image
 from scipy.special import expit
 
 from mdpu.data import UNLABELED
-from mdpu.estimator import MDPUClassifier
+from mdpu.estimator import MDPUClassifier, Network
 from mdpu.own import page as own
 from mdpu.own import study as classify
 from mdpu.own.groups import read_groups
@@ -145,6 +146,42 @@ def test_a_prior_that_nothing_tells_ends_in_one_sentence(made, capsys):
     *report, last = capsys.readouterr().err.splitlines()
     assert last.startswith("error: ") and "prior" in last and any(f"{GROUPS} groups" in line for line in report)
     assert not (made / "none").exists()
+
+
+def test_of_many_columns_those_that_go_along_with_the_answers_are_looked_at(made, monkeypatch):
+    monkeypatch.setattr(classify, "LOOKED_AT", 2)
+    data = read_groups(people()[0], "team")
+    searched = mock.Mock(wraps=classify.scores.without_repeats)
+    monkeypatch.setattr(classify.scores, "without_repeats", searched)
+    parameters = {"prior": 0.4, "compare_prior": False, "learner": "linear", "random_state": 0}
+    study = classify.study_groups(data, **parameters)
+    assert study.importance["column"].tolist() == [HOSTILE, "kind"] and study.n_columns == 4
+    assert searched.call_count < 2 * classify.FOLDS  # once a fold, not once a column
+    own.write_own_page(study, made / "some.html")
+    sentence = "Of 4 columns, the 2 "
+    assert sentence in (made / "some.html").read_text(encoding="utf-8")
+    assert sentence not in (made / "model" / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_column_is_ranked_by_any_shape_and_the_largest_of_its_parts():
+    generator = np.random.default_rng(0)
+    scores = generator.normal(size=500)
+    noise = generator.normal(size=500)
+    rows = np.stack([noise, np.abs(scores), scores > 1, scores + 3, np.ones(500)], axis=1)
+    rows[::9, 1] = np.nan
+    parts = {"noise": [0], "bowl": [1], "parts": [4, 2, 3], "constant": [4]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert classify.rank_columns(rows, parts, scores + np.abs(scores))[:2] == ["parts", "bowl"]
+        assert classify.rank_columns(rows, parts, scores)[-1] == "constant"
+
+
+def test_folds_of_a_table_with_gaps_are_trained_where_the_network_is_chosen():
+    data = read_groups(people()[0], "team")
+    parameters = {"prior": 0.4, "compare_prior": False, "random_state": 0}
+    study = classify.study_groups(data, learner=Network(n_epochs=2, hidden=(5,)), **parameters)
+    assert data.report.missing and study.classifier.learner_.name == "network"
+    assert np.isfinite(study.held_out).all()
 
 
 def test_a_folder_of_pictures_becomes_a_classifier(tmp_path):
