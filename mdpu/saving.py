@@ -48,7 +48,7 @@ KNOWN: tuple[type | str, ...] = (
     *(Standardisation, LinearScore, StudentScore, Trees, CrossFit, Preparation),
     *(TreePredictor, sparse.csr_matrix),
     "mdpu.own.columns.TableEncoder",  # by name: it is above the library
-    "sklearn.tree._tree.Tree",  # what a forged one can do, as a forged TreePredictor, is said above
+    "sklearn.tree._tree.Tree",  # a forged one does what a forged TreePredictor does
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
 )
