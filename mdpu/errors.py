@@ -38,11 +38,16 @@ def check_number(name: str, value: Any, kind: type = Real) -> None:
         raise UserError(f"{name} is {value!r}; {'an integer' if kind is Integral else 'a number'} is needed")
 
 
+PASSED = re.compile(r"(mdpu|sklearn\.callback)(\.|$)")  # modules between a warning and its reader
+
+
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn where the caller of the package stands."""
-    level, frame = 1, sys._getframe(0)
-    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] == "mdpu":
-        level, frame = level + 1, frame.f_back
+    level = 1
+    frame = sys._getframe(0)
+    while frame.f_back and PASSED.match(frame.f_globals.get("__name__", "")):
+        level += 1
+        frame = frame.f_back
     warnings.warn(text, category, stacklevel=level)
 
 
