@@ -212,9 +212,92 @@
     });
   };
 
+  // -- the tables of a reading ---------------------------------------------------------------------
+
+  const choicesInWords = () => Object.entries(judging.choices)
+    .filter(([choice]) => state[choice] !== protocol[choice])
+    .map(([choice, values]) => values.find(([value]) => value === state[choice])[1]).join(", ");
+
+  const FLOAT32 = "float32";
+  // The precisions of the runs that a reading counts for a number.
+  const precisionsOf = (number) => {
+    const runs = judging.runs[state.training]?.[placeOf(number, state)] ?? [];
+    return new Set(runs.filter(({ accuracies }) => state.epochs in accuracies).map(({ precision }) => precision));
+  };
+  const precisionOf = (number, { trials }) => {
+    const precisions = trials ? [...precisionsOf(number)] : [];
+    if (precisions.length > 1) return "mixed precisions";
+    return precisions[0] ?? FLOAT32;
+  };
+  const daggerOf = (precision) => {
+    if (precision === FLOAT32) return [];
+    const words = `in ${precision}`;
+    return [make("abbr", { className: "precision", title: words }, "†", make("span", { className: "hidden-text", textContent: ` ${words}` }))];
+  };
+  // What the protocol's page says of a number: its link, and the trials that diverged beside it.
+  const told = new Map([...links.values()].flat().map((link) => [link, {
+    children: [...link.childNodes].map((node) => node.cloneNode(true)),
+    note: link.parentElement.querySelector(".note"),
+  }]));
+  // Our number: the protocol's as it was written, another reading's from its trials.
+  const showNumber = (link, number, found, reread) => {
+    const { children, note } = told.get(link);
+    if (note) note.hidden = reread;
+    if (!reread) return link.replaceChildren(...children.map((node) => node.cloneNode(true)));
+    const lost = found.trials?.[3] && found.trials[0] !== null ? ` (${found.trials[3]} diverged)` : "";
+    link.replaceChildren(ours(found) + lost, ...daggerOf(precisionOf(number, found)));
+  };
+
+  const counted = (values, words) => {
+    const [least, most] = [Math.min(...values), Math.max(...values)];
+    if (least < most) return `${least} to ${most} ${words}s`;
+    return `${most} ${words}${most === 1 ? "" : "s"}`;
+  };
+  const tables = [...document.querySelectorAll(".tabular")].map((section) => {
+    const parts = new Map([...section.querySelectorAll("[data-part]")].map((part) => [part.dataset.part, part]));
+    const rows = [...section.querySelectorAll("tbody tr")].map((row) => [...row.querySelectorAll("td a.ours")]);
+    const bold = new Set(rows.flat().filter((link) => link.parentElement.classList.contains("best")));
+    return { parts, words: new Map([...parts].map(([name, part]) => [name, part.textContent])), rows, bold };
+  });
+  // Caption and bold of a table; what no reading but the protocol was run for keeps the protocol's numbers, and says so.
+  const showTable = ({ parts, words, rows, bold }, reread) => {
+    for (const [name, part] of parts) part.textContent = words.get(name);
+    for (const link of rows.flat()) {
+      link.parentElement.classList.toggle("kept", reread && !told.has(link));
+      link.parentElement.classList.toggle("best", bold.has(link));
+    }
+    if (!reread || !rows.flat().length) return;
+    const say = (name, text) => { if (parts.has(name)) parts.get(name).textContent = text; };
+    const nameOf = (link) => decodeURIComponent(link.hash.slice(1));
+    const own = rows.flat().filter((link) => told.has(link));
+    if (!own.length) return say("trials", `Under the protocol, not your reading, which these methods were not run under. ${words.get("trials")}`);
+
+    const run = own.filter((link) => verdicts.get(nameOf(link)).trials);
+    const epochs = judging.choices.epochs.find(([value]) => value === state.epochs)[1];
+    const trials = run.length ? `over ${counted(run.map((link) => verdicts.get(nameOf(link)).trials[2]), "trial")}; epochs: ${epochs}` : "; none was run";
+    const others = own.length < rows.flat().length ? " Shaded cells are the protocol’s: their methods were not run under other readings." : "";
+    say("trials", `Under your reading, ${choicesInWords()}: test accuracy in percent, mean ± standard deviation ${trials}.${others}`);
+    say("each", "");
+    say("best", "The best method of a row is bold where all were run under the reading.");
+
+    const precisions = run.map((link) => precisionOf(numbers.get(nameOf(link)), verdicts.get(nameOf(link)))).filter((precision) => precision !== FLOAT32);
+    const kinds = [...new Set(precisions)].map((kind) => `${precisions.filter((precision) => precision === kind).length} of ${run.length} cells in ${kind}`);
+    say("precision", kinds.length ? `Not trained in float32: ${kinds.join(", ")}.` : "");
+    for (const row of rows) {
+      const judged = row.filter((link) => told.has(link));
+      const all = judged.map((link) => verdicts.get(nameOf(link)).trials);
+      const means = all.map((trials) => Number(trials?.[0]?.toFixed(2) ?? NaN));  // missing if every trial diverged
+      const best = Math.max(...means.filter((mean) => !Number.isNaN(mean)));
+      judged.forEach((link, place) => link.parentElement.classList.toggle("best", all.every(Boolean) && means[place] === best));
+      for (const link of row) if (!told.has(link)) link.parentElement.classList.remove("best");
+    }
+  };
+
   const headline = document.getElementById("headline");
   const sentence = headline.textContent;
   const show = () => {
+    const reread = Object.keys(judging.choices).some((choice) => state[choice] !== protocol[choice]);
+    const usual = Object.keys(protocol).every((key) => state[key] === protocol[key]);
     const tallies = new Map();
     const tally = (method, verdict) => {
       const own = tallies.get(method) ?? Object.fromEntries(VERDICTS.map((name) => [name, 0]));
@@ -227,7 +310,7 @@
       for (const mark of marks.get(cell) ?? []) remark(mark, found);
       for (const link of links.get(cell) ?? []) {
         const [place, row] = [link.closest("td"), link.closest("tr")];
-        link.firstChild.data = ours(found);
+        showNumber(link, number, found, reread);
         if (place.querySelector(".mark")) remark(place.querySelector(".mark"), found);
         if (place.querySelector(".difference")) place.querySelector(".difference").lastChild.data = signed(found.difference);
         if (!row.closest("#comparisons")) continue;
@@ -253,11 +336,13 @@
     for (const panel of document.querySelectorAll("#forest [data-method]")) {
       drawForest(panel, [...numbers.values()].filter((one) => one.method === panel.dataset.method && counts(one, state)).map((one) => [one, verdicts.get(one.cell)]));
     }
-    const usual = Object.keys(protocol).every((key) => state[key] === protocol[key]);
+    for (const table of tables) showTable(table, reread);
     const total = VERDICTS.map((verdict) => ["ure", "relu", "abs"].reduce((sum, method) => sum + (tallies.get(method)?.[verdict] ?? 0), 0));
-    headline.textContent = usual ? sentence : `By your reading, ${total.reduce((a, b) => a + b)} of the paper’s numbers of URE, ReLU and ABS were run: ${total.slice(0, 3).map((value, place) => `${value} ${VERDICTS[place]}`).join(", ")} and ${total[3]} that differ.`;
+    const by = reread ? `Under your reading, ${choicesInWords()}` : "By your margins";
+    const [reproduced, close, inconclusive, differ] = total;
+    headline.textContent = usual ? sentence : `${by}: of the ${total.reduce((a, b) => a + b)} numbers of the paper that were run, ${reproduced} are reproduced, ${close} close, ${inconclusive} inconclusive, and ${differ} differ.`;
     document.documentElement.classList.toggle("rejudged", !usual);
-    document.documentElement.classList.toggle("retrained", state.training !== protocol.training);  // by other runs
+    document.documentElement.classList.toggle("reread", reread);  // by other runs or epochs, not by other margins alone
     for (const head of document.querySelectorAll("#readings-counts [data-chosen]")) {
       const chosen = { ...judging.rule, ...JSON.parse(head.dataset.chosen) };
       head.parentElement.setAttribute("aria-current", Object.keys(chosen).every((key) => chosen[key] === state[key]));
@@ -442,9 +527,6 @@
     const point = (value, place, { length }) => (value === null ? [] : [`${Math.round(place / Math.max(1, length - 1) * 200)},${Math.round(100 - (value - low) / (high - low) * 100)}`]);
     return { lines: runs.map(({ curve }) => curve.flatMap(point).join(" ")), low, high, first: 1, last };
   };
-  const choicesInWords = () => Object.entries(judging.choices)
-    .filter(([choice]) => state[choice] !== protocol[choice])
-    .map(([choice, values]) => values.find(([value]) => value === state[choice])[1]).join(", ");
 
   const fill = (name) => {
     const { title } = cells[name];

@@ -1,5 +1,6 @@
 # INPUTS   summary.csv, metrics.parquet; for claims and readings the runs, among them shipped ones of no experiment
-# OUTPUTS  comparison.csv, claims.csv, claims_cases.csv, readings.csv, details (.json) beside each; figures/readings.svg;
+# OUTPUTS  comparison.csv, claims.csv, claims_cases.csv, readings.csv, details (.json) beside each; figures/readings.svg,
+#          and tables/readings.csv, which names its columns;
 #          verdicts.json, a row a number and reading, for other sites (workflow/schemas/verdicts.schema.json)
 
 
@@ -53,6 +54,7 @@ rule readings:
         verdicts=RESULTS / "verdicts.json",
         svg=offered("figures/readings.svg", "readings", "Evaluation", "Every number under every reading"),
         pdf=RESULTS / "figures/readings.pdf",
+        columns=offered("tables/readings.csv", "readings", "Evaluation", "Every reading, with its counts of verdicts"),
     log:
         RESULTS / "logs/readings.log",
     conda:

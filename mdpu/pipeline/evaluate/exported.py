@@ -19,16 +19,20 @@ from mdpu.pipeline.evaluate.shipped import variant_of
 from mdpu.pipeline.plan import DOMINANT, LOGISTIC, cell_name
 
 
-def address(reading: Reading, readings: Readings, cell: str) -> str:
-    """Return the address of a number under a reading on the page, as the page's script writes it."""
+def reading_address(reading: Reading, readings: Readings) -> str:
+    """Return the address of a reading on the page, as the page's script writes it; nothing for the protocol."""
     training = readings.training(reading)
     free = {choice: value for choice, value in readings.departures(reading).items() if choice in readings.free}
     parts = [f"{choice}:{value}" for choice, value in free.items()]
     if training != readings.training(readings.protocol):
         parts.append(f"training:{training}")
-    if not parts:
-        return f"#{cell}"
-    return f"#reading={quote_plus(';'.join(parts), safe=':;/,')}&number={cell}"
+    return f"#reading={quote_plus(';'.join(parts), safe=':;/,')}" if parts else ""
+
+
+def address(reading: Reading, readings: Readings, cell: str) -> str:
+    """Return the address of a number under a reading on the page."""
+    own = reading_address(reading, readings)
+    return f"{own}&number={cell}" if own else f"#{cell}"
 
 
 def exported(panel: Panel, readings: Readings, rule: Mapping[str, float], seeds: Sequence[int]) -> list[dict[str, Any]]:

@@ -23,6 +23,11 @@ FAMILIES = {
     "beyond": "Beyond the paper",
     "control": "Controls",
 }
+# After what others' methods were written here, by the origin of the method: a mark and its words.
+BASES = {
+    "baseline": ("°", "after the paper’s text, which leaves supervision and scoring open"),
+    "literature": ("‡", "as its authors wrote it, adapted to tuples"),
+}
 # Readings of a published dataset; one of its images in another draw begins with `OWN_SPLIT`.
 STATED, IMPLIED, OWN_SPLIT = "as stated", "as the numbers imply", "own split"
 TRIALS = 3  # "three independent experimental trials", captions of Tables II-V
@@ -35,6 +40,11 @@ def family(method: str) -> str:
     if method in METHODS:
         return "paper" if method in PROPOSED else "baseline"
     return "control" if load_method(method).control else "beyond"
+
+
+def basis(method: str) -> tuple[str, str] | None:
+    """Return the mark of a method of others, and its words: after what it was written here."""
+    return BASES.get(load_method(method).origin)
 
 
 def published_cells() -> pd.DataFrame:

@@ -42,35 +42,25 @@ def in_points(difference: float, digits: int = 1) -> str:
 
 def titles(methods: Iterable[str]) -> str:
     """Return the titles of some methods, as a list in words."""
-    *others, last = [load_method(method).title for method in methods]
+    return in_words([load_method(method).title for method in methods])
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Return names as a list in words."""
+    *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def headline(
-    comparison: pd.DataFrame,
-    summary: pd.DataFrame,
-    verification: Mapping[str, Any] | None = None,
-    titles_by_name: Mapping[str, str] | None = None,
-) -> str:
+def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapping[str, Any] | None = None) -> str:
     """Return the result of the comparison with the paper, or, without one, the methods that were run.
 
-    `verification` is what `mdpu.pipeline.evaluate.verify.verify` returns, if numbers are expected; titles are those of
-    datasets.
+    `verification` is what `mdpu.pipeline.evaluate.verify.verify` returns, if numbers are expected.
     """
-    published = published_cells().query("method in @PROPOSED")
-    run = in_one_reading(were_run(comparison)).query("method in @PROPOSED")
-    own = run["reading"].str.startswith(OWN_SPLIT)
-    if len(run):
-        official = _counted(run[~own], published)
-        if own.all():
-            official = f"{_counted(run, published)}, with our own split into training and test images"
-        elif own.any():
-            official += f". With our own split into training and test images, {_counted(run[own], published)}"
-        implied = run[run["reading"].str.endswith(IMPLIED)]
-        named = implied[["published_dataset", "dataset"]].drop_duplicates("published_dataset")
-        named = named.replace(titles_by_name or {})
-        others = "".join(f" {paper} is read as {ours}." for paper, ours in named.itertuples(index=False))
-        return f"Of the paper’s {len(published)} numbers of {titles(PROPOSED)}, {official}.{others}"
+    official, own = _proposed_run(comparison)
+    if len(official):
+        return f"Of the {len(official)} numbers of the paper that were run, {_counted(official)}."
+    if len(own):
+        return f"Of the {len(own)} numbers of the paper that were run in a split of our own, {_counted(own)}."
     what = titles(dict.fromkeys(summary["method"]))
     if verification and verification["cells"]:
         within = f"{verification['within']} of {verification['cells']} expected numbers confirmed"
@@ -78,12 +68,55 @@ def headline(
     return f"{what}, {len(summary)} cells; none of them is in the paper."
 
 
-def _counted(run: pd.DataFrame, published: pd.DataFrame) -> str:
-    """Return how many published numbers were run, on how many datasets, with their verdicts."""
-    verdicts = {verdict: (run["verdict"] == verdict).sum() for verdict in VERDICTS}
-    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE))
-    datasets = f"{run['published_dataset'].nunique()} of {published['dataset'].nunique()} datasets"
-    return f"{len(run)} were run, on {datasets}: {counts} and {verdicts[DIFFERS]} that differ"
+def scope(comparison: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
+    """Return which numbers of the paper the headline counts; nothing if none was run."""
+    official, own = _proposed_run(comparison)
+    counted = official if len(official) else own
+    if counted.empty:
+        return ""
+    published = published_cells().query("method in @PROPOSED")
+    datasets = f"{counted['published_dataset'].nunique()} of {published['dataset'].nunique()}"
+    least, most = counted["trials"].min(), counted["trials"].max()
+    trials = f"{most:.0f} trials" if least == most else f"{least:.0f} to {most:.0f} trials"
+    which = f"The paper has {len(published)} numbers of {titles(PROPOSED)}"
+    told = f"These, in {trials} each, are on {datasets} datasets"
+    return f"{which}. {told}: {_read_as(counted, titles_by_name)}."
+
+
+def scope_apart(comparison: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
+    """Return how the numbers came out that were run in a split of our own; nothing if the headline counts them."""
+    official, own = _proposed_run(comparison)
+    if own.empty or official.empty:
+        return ""
+    split = "in our own split into training and test images, and counted apart"
+    return f"Of {_read_as(own, titles_by_name)}, {len(own)} numbers were run {split}: {_counted(own)}."
+
+
+def _proposed_run(comparison: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the comparisons of the paper's methods that were run: on the paper's split, and on our own."""
+    run = in_one_reading(were_run(comparison)).query("method in @PROPOSED")
+    own = run["reading"].str.startswith(OWN_SPLIT)
+    return run[~own], run[own]
+
+
+def _counted(run: pd.DataFrame) -> str:
+    """Return how many numbers have each verdict, as a part of a sentence."""
+    reproduced, close, inconclusive, differ = (
+        (run["verdict"] == verdict).sum() for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS)
+    )
+    return f"{reproduced} are reproduced, {close} close, {inconclusive} inconclusive, and {differ} differ"
+
+
+def _read_as(run: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
+    """Return the paper's datasets as a list in words, each with ours if its numbers imply another."""
+    words = []
+    for paper, rows in run.groupby("published_dataset", sort=False):
+        title = titles_by_name.get(str(paper), str(paper))
+        implied = rows.loc[rows["reading"].str.endswith(IMPLIED), "dataset"]
+        if len(implied):
+            title += f" (read as {titles_by_name.get(implied.iloc[0], implied.iloc[0])})"
+        words.append(title)
+    return in_words(words)
 
 
 def verdict_counts(comparison: pd.DataFrame) -> list[dict[str, Any]]:

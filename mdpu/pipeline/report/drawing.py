@@ -59,10 +59,7 @@ def entitle(axis: Axes, *parts: str, beside: float = 0.4) -> None:
 
     `beside` is how much of the figure's width labels take on the left of all panels, in inches.
     """
-    figure, place = axis.get_figure(root=True), axis.get_subplotspec()
-    assert figure is not None and place is not None
-    room = (figure.get_figwidth() - beside) / place.get_gridspec().ncols
-    letters = int(0.95 * room / LETTER)
+    letters = _letters_across(axis, beside)
     lines: list[str] = []
     for part in parts:
         for piece in [part] if part.startswith("$") else textwrap.wrap(part, letters):
@@ -71,6 +68,14 @@ def entitle(axis: Axes, *parts: str, beside: float = 0.4) -> None:
             else:
                 lines.append(piece)
     axis.set_title("\n".join(lines))
+
+
+def _letters_across(axis: Axes, beside: float) -> int:
+    """Return how many letters a panel is wide; `beside` is as `entitle` has it."""
+    figure, place = axis.get_figure(root=True), axis.get_subplotspec()
+    assert figure is not None and place is not None
+    room = (figure.get_figwidth() - beside) / place.get_gridspec().ncols
+    return int(0.95 * room / LETTER)
 
 
 def _letters(text: str) -> int:
@@ -115,26 +120,25 @@ def reference_lines(axes: Axes, controls: pd.Series) -> None:
 
 
 def name_outside(axis: Axes, controls: pd.Series) -> None:
-    """Name the controls whose accuracy lies outside of the vertical range of `axis`; see `reference_lines`.
+    """Name the controls whose accuracy lies outside of the vertical range of `axis` above it; see `reference_lines`.
 
     They leave the legend.
     """
     low, high = axis.get_ylim()
-    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7}
-    for outside, arrow, height, side in ((controls < low, "↓", 0.03, "bottom"), (controls > high, "↑", 0.97, "top")):
-        names = [f"{load_method(str(name)).title} {value:.1f} {arrow}" for name, value in controls[outside].items()]
-        for line in axis.get_lines():
-            if line.get_label() in {load_method(str(name)).title for name in controls.index[outside]}:
-                line.set_label(f"_{line.get_label()}")
-        if names:
-            axis.text(0.98, height, "\n".join(names), transform=axis.transAxes, ha="right", va=side, bbox=ground)
+    outside = controls[(controls < low) | (controls > high)]
+    names = []
+    for control, accuracy in outside.items():
+        arrow = "↑" if accuracy > high else "↓"
+        names.append(f"{load_method(str(control)).title} {accuracy:.1f} {arrow}")
 
+    titles = {load_method(str(control)).title for control in outside.index}
+    for line in axis.get_lines():
+        if line.get_label() in titles:
+            line.set_label(f"_{line.get_label()}")
 
-def missing_panel(axis: Axes, title: str) -> None:
-    """Say in place of a panel of the paper that it was not run."""
-    axis.set_axis_off()
-    text = "\n".join(textwrap.wrap(f"{literal(title)}: not run", 18))
-    axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center", color="0.4")
+    if names:
+        fits = sum(map(len, names)) + 2 <= _letters_across(axis, 0.4)
+        axis.text(1, 1.01, (", " if fits else "\n").join(names), transform=axis.transAxes, ha="right", va="bottom")
 
 
 def legend_below(figure: Figure) -> None:

@@ -24,10 +24,10 @@ from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import REPORTED
 from mdpu.pipeline.evaluate.evidence import table_cells
 from mdpu.pipeline.evaluate.forecasts import read_scores
-from mdpu.pipeline.evaluate.published import FAMILIES, family, published_cells
+from mdpu.pipeline.evaluate.published import BASES, FAMILIES, basis, family, published_cells
 from mdpu.pipeline.evaluate.readings import Readings
 from mdpu.pipeline.evaluate.rejudge import is_compared
-from mdpu.pipeline.evaluate.summary import headline, in_points, lines, verdict_counts
+from mdpu.pipeline.evaluate.summary import headline, in_points, lines, scope, scope_apart, verdict_counts
 from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import read_csv, read_json, read_table, write_text
 from mdpu.pipeline.plan import AXES, PARTS, Plan
@@ -36,7 +36,6 @@ from mdpu.pipeline.report.apart import read_apart
 from mdpu.pipeline.report.cells import FLOAT32, HEIGHT, WIDTH, cell_lines, drawer_data, training_lines, verdicts_by_cell
 from mdpu.pipeline.report.html import STYLE, TEMPLATES
 from mdpu.pipeline.report.sections import BESIDE, data_url, downloads
-from mdpu.pipeline.report.specification import NAME as SPECIFICATION
 from mdpu.pipeline.report.specification import specification_section
 from mdpu.pipeline.report.verdicts import (
     LOOKS,
@@ -66,6 +65,7 @@ def write_page(plan: Plan, out: Path) -> None:
         .get_template("report.html.j2")
         .render(
             name=plan.config["name"],
+            of_paper=_of_paper(plan),
             groups=PARTS,
             shown=shown,
             **results,
@@ -76,6 +76,12 @@ def write_page(plan: Plan, out: Path) -> None:
         )
     )
     write_text(out, page)
+
+
+def _of_paper(plan: Plan) -> bool:
+    """Return whether a plan is about the paper: it trains on images that the paper has numbers of, or on none."""
+    published = set(published_cells()["dataset"])
+    return not plan.runs or any(plan.published_names[run.dataset] in published for run in plan.runs)
 
 
 def packed(data: Mapping[str, Any]) -> str:
@@ -94,7 +100,8 @@ def environment() -> Environment:
     """Return what renders the templates of the report."""
     made = html.environment()
     made.globals |= {"beside": BESIDE, "families": FAMILIES, "looks": LOOKS, "float32": FLOAT32}
-    made.filters |= {"signed": signed, "effect": effect}
+    made.globals |= {"bases": BASES, "basis": basis}
+    made.filters |= {"signed": signed, "effect": effect, "basis": basis}
     return made
 
 
@@ -121,7 +128,8 @@ def _no_results() -> dict[str, Any]:
     names = ("lines", "bars", "comparisons", "cells", "claims", "forecasts", "readings")
     lists: dict[str, Any] = {name: [] for name in names}
     missing = dict.fromkeys(("verification", "forest", "picture", "training", "apart"))
-    facts = {"headline": "Nothing was trained.", "verdict": {"compared": 0, "cells": len(published_cells())}, "runs": 0}
+    said = {"headline": "Nothing was trained.", "scope": "", "scope_apart": ""}
+    facts = {**said, "verdict": {"compared": 0, "cells": len(published_cells())}, "runs": 0}
     return {**lists, **missing, **facts, "verdicts": {}, "files": {}, "data": {"files": [], "cells": {}}}
 
 
@@ -145,7 +153,7 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
     if is_compared(plan):
         facts = read_json(at / "readings.json")
     if facts["tried"]:
-        shown["paper"].append(specification_section(plan.layout.figure(SPECIFICATION), facts["tried"]))
+        shown["paper"].append(specification_section(plan, facts["tried"]))
     statistics = read_csv(at / "readings.csv") if facts["tried"] else None
     compared = [own for _, own, _, _ in pages]
     judging = reading_data(readings, compared, statistics, facts["runs"], plan.config["comparison"])
@@ -158,7 +166,9 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
     claims = claims_section(at / "claims.json", at / "claims_cases.csv")
     return {
         "level": f"{100 * plan.config['comparison']['level']:g} %",
-        "headline": headline(with_others, summary, verification, titles),
+        "headline": headline(with_others, summary, verification),
+        "scope": scope(with_others, titles),
+        "scope_apart": scope_apart(with_others, titles),
         "lines": lines(comparison, claims, table_cells(summary, plan.table_rows), next(beyond, None)),
         "bars": verdict_counts(comparison),
         "picture": next(pictures, None),

@@ -2,73 +2,125 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from mdpu.pipeline.evaluate.comparison import VERDICTS
+from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
+from mdpu.pipeline.evaluate.exported import reading_address
 from mdpu.pipeline.evaluate.readings import Panel, Readings, verdicts
 from mdpu.pipeline.evaluate.rejudge import places_tried
+from mdpu.pipeline.files import read_csv, write_csv
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.report.drawing import PAGE, draw_panels, legend_below, save_figure
 from mdpu.pipeline.report.html import figure
+from mdpu.pipeline.report.sections import downloads
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 NAME, TITLE = "readings", "Every number under every reading"
 CAPTION = """\
-A column is a reading of the paper, sorted by the median of ours minus the paper's. Above: the median over its numbers,
-the middle half (thick) and the middle eight tenths (thin). In the middle: the verdict on each number, those with most
-readings on top, then those where ours is highest; what is empty was not run. Below: where the reading departs from the
-protocol.
+A column is a reading of the paper, sorted by the median of ours minus the paper's. The list below names each by its
+number; the configuration has the names on top. Above: the median over its numbers, the middle half (thick) and the
+middle eight tenths (thin), in points of accuracy. The axis is linear to 5 points and logarithmic beyond. In the middle:
+the verdict on each number, those with most readings on top, then those where ours is highest; what is empty was not
+run. Below: where the reading departs from the protocol, our choices that were fixed in advance.
 """
 # Red, green, blue and opacity of each of `VERDICTS`.
 HEX = ("00744fff", "4a9fdcff", "c3ccd5ff", "e8743fff", "00000000")
 COLOURS = np.array([list(bytes.fromhex(colour)) for colour in HEX], np.uint8)
-REACH = 6.0  # points of the upper axis to each side
+LINEAR = 5.0  # points to each side within which the upper axis is linear
+TICKS = np.array([-50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50])  # of the upper axis, those that it reaches
+COUNTED = 20  # columns between two numbers below
+LETTER_SHARE = 0.0115  # share of the columns' width that a letter of a name takes
 
 
-def write_specification(plan: Plan, panel: Panel, svg: Path, pdf: Path) -> None:
-    """Draw a panel that `mdpu.pipeline.evaluate.rejudge.write_readings` returns."""
-    save_figure(specification_figure(panel, Readings(plan.config), plan.config["comparison"]), svg, pdf)
+class Curve(NamedTuple):
+    """The readings that were tried, sorted by the median difference: a row of each array is a reading."""
+
+    readings: list[dict[str, str]]
+    gaps: np.ndarray  # ours minus the paper's by number, missing where it was not run
+    verdicts: np.ndarray  # by number
+
+    @property
+    def medians(self) -> np.ndarray:
+        """The median of each reading's differences."""
+        medians: np.ndarray = np.nanmedian(self.gaps, axis=1)
+        return medians
 
 
-def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
-    """Draw the readings of a panel that were tried: differences, verdicts and departures, one column each."""
+def write_specification(plan: Plan, panel: Panel, svg: Path, pdf: Path, csv: Path) -> None:
+    """Draw a panel that `mdpu.pipeline.evaluate.rejudge.write_readings` returns, and name its columns in a table."""
+    readings, rule = Readings(plan.config), plan.config["comparison"]
+    save_figure(specification_figure(panel, readings, rule), svg, pdf)
+    write_csv(specification_columns(panel, readings, rule), csv)
+
+
+def specification_curve(panel: Panel, rule: Any) -> Curve:
+    """Return the readings of a panel that were tried, with the numbers that most readings have first."""
     places = np.array(places_tried(panel), dtype=int)
     own = Panel([panel.readings[place] for place in places], panel.cells, panel.trials[places])
     number = np.isfinite(own.trials).sum(axis=2)
     gaps = np.nansum(own.finished, axis=2) / np.where(number, number, np.nan) - own.published[0]
     order = np.argsort(np.nanmedian(gaps, axis=1), kind="stable")
     rows = np.lexsort((-np.nanmean(gaps, axis=0), -(number > 0).sum(axis=0)))
-    codes = np.vectorize(VERDICTS.index, otypes=[int])(verdicts(own, rule))[order][:, rows]
-    departures = [readings.departures(own.readings[place]) for place in order]
-    marks = list(
-        dict.fromkeys((c, v) for c in readings.choices for one in departures for k, v in one.items() if k == c)
-    )
+    judged = verdicts(own, rule)
+    return Curve([own.readings[place] for place in order], gaps[order][:, rows], judged[order][:, rows])
 
-    heights = [1.5, 2.4, 0.15 * max(1, len(marks))]
-    drawn, axes = draw_panels(3, 1, (0.3 + sum(heights)) / 3, PAGE, sharex=True, height_ratios=heights)
+
+def specification_columns(panel: Panel, readings: Readings, rule: Any) -> pd.DataFrame:
+    """Return a row for each column of the figure: its number, reading, address, numbers, median and verdicts."""
+    curve = specification_curve(panel, rule)
+    rows = []
+    for column, reading in enumerate(curve.readings):
+        judged = curve.verdicts[column]
+        rows.append(
+            {
+                "column": column + 1,
+                "reading": readings.name(reading),
+                "address": reading_address(reading, readings),
+                "numbers": int((judged != NOT_RUN).sum()),
+                "median": round(float(curve.medians[column]), 2),
+                **{verdict: int((judged == verdict).sum()) for verdict in VERDICTS[:4]},
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
+    """Draw the readings of a panel that were tried: differences, verdicts and departures, one column each."""
+    curve = specification_curve(panel, rule)
+    departures = [readings.departures(reading) for reading in curve.readings]
+    marks = [
+        (choice, value)
+        for choice in readings.choices
+        for value in dict.fromkeys(departed[choice] for departed in departures if choice in departed)
+    ]
+
+    heights = [1.7, 2.4, 0.15 * max(1, len(marks))]
+    drawn, axes = draw_panels(3, 1, (0.5 + sum(heights)) / 3, PAGE, sharex=True, height_ratios=heights)
     upper, middle, lower = axes[:, 0]
-    across = np.arange(len(order))
-    for low, high, width in ((10, 90, 0.6), (25, 75, 2.4)):
-        ends = np.nanpercentile(gaps[order], [low, high], axis=1)
-        upper.vlines(across, *ends, color="#0072B2", linewidth=width)
-    upper.plot(across, np.nanmedian(gaps[order], axis=1), ".", color="#000000", markersize=3)
-    upper.axhline(0, color="0.4", linewidth=0.8)
-    upper.set_ylim(-REACH, REACH)
-    upper.set_ylabel("Ours minus\nthe paper's")
+    _draw_gaps(upper, curve)
+    _name_columns((upper, middle, lower), curve, readings)
+
+    codes = np.vectorize(VERDICTS.index, otypes=[int])(curve.verdicts)
     middle.imshow(COLOURS[codes.T], aspect="auto", interpolation="nearest")
-    middle.set_ylabel("Numbers")
+    middle.set_ylabel(f"{codes.shape[1]} numbers")
     middle.set_yticks([])
+
     for place, departed in enumerate(departures):
         lower.plot([place] * len(departed), [marks.index(pair) for pair in departed.items()], ".", color="#000000")
     lower.set_yticks(range(len(marks)), labels=[f"{choice}: {value}" for choice, value in marks])
     lower.set_ylim(len(marks) - 0.5, -0.5)
-    lower.set_xticks([])
-    lower.set_xlabel(f"{len(order)} readings")
+    columns = np.arange(len(curve.readings))
+    counted = [column for column in columns if column == 0 or (column + 1) % COUNTED == 0]
+    lower.set_xticks(counted, labels=[str(column + 1) for column in counted])
+    lower.set_xlabel(f"Column, of {len(columns)} readings")
     for axis in (middle, lower):
         axis.grid(visible=False)
     for verdict, colour in zip(VERDICTS[:4], COLOURS / 255, strict=False):
@@ -77,8 +129,43 @@ def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
     return drawn
 
 
-def specification_section(svg: Path, tried: int) -> dict[str, Any]:
-    """Return the figure's section for the template."""
+def _draw_gaps(axis: Axes, curve: Curve) -> None:
+    """Draw the median and the middle of each reading's differences, wherever they reach."""
+    across = np.arange(len(curve.readings))
+    for low, high, width in ((10, 90, 0.6), (25, 75, 2.4)):
+        ends = np.nanpercentile(curve.gaps, [low, high], axis=1)
+        axis.vlines(across, *ends, color="#0072B2", linewidth=width)
+    axis.plot(across, curve.medians, ".", color="#000000", markersize=3)
+    axis.axhline(0, color="0.4", linewidth=0.8)
+    axis.set_yscale("symlog", linthresh=LINEAR)
+    bottom, top = axis.get_ylim()
+    ticks = [tick for tick in TICKS if min(bottom, -LINEAR) <= tick <= max(top, LINEAR)]
+    axis.set_yticks(ticks, labels=[f"{tick:+d}".replace("-", "−") if tick else "0" for tick in ticks])
+    axis.set_ylabel("Ours minus the paper's\n(points)")
+
+
+def _name_columns(axes: Sequence[Axes], curve: Curve, readings: Readings) -> None:
+    """Write the names that the configuration has for readings above their columns, each with a line down to it."""
+    named = {curve.readings.index(own): name for name, own in readings.named.items() if own in curve.readings}
+    end = 0.0  # of the last name, as a share of the columns' width
+    for column in sorted(named):
+        for axis in axes:
+            axis.axvline(column, color="0.4", linewidth=0.5, linestyle=":")
+        place = max(end, (column + 0.5) / len(curve.readings))
+        end = place + LETTER_SHARE * (len(named[column]) + 2)
+        axes[0].annotate(
+            named[column],
+            (column, 1),
+            (place, 1.08),
+            xycoords=axes[0].get_xaxis_transform(),
+            textcoords="axes fraction",
+            arrowprops={"arrowstyle": "-", "color": "0.4", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0},
+        )
+
+
+def specification_section(plan: Plan, tried: int) -> dict[str, Any]:
+    """Return the figure's section for the template, with a line for each column."""
+    csv = plan.layout.table(NAME)
     seen = f"{TITLE}: {tried} readings, with the verdicts on all numbers and what each reading departs in."
     return {
         "template": "sections/figure.html.j2",
@@ -88,6 +175,7 @@ def specification_section(svg: Path, tried: int) -> dict[str, Any]:
         "trials": "",
         "not_run": [],
         "seen": seen,
-        "downloads": [],
-        **figure(svg),
+        "listed": read_csv(csv).fillna("").to_dict("records"),
+        "downloads": downloads([csv]),
+        **figure(plan.layout.figure(NAME)),
     }

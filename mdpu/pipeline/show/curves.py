@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
 from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.collect import read_histories
-from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report import drawing
 from mdpu.pipeline.report.style import method_style
@@ -26,32 +25,34 @@ LINEAR_RISK = 1.0  # the risk axis is linear in [-1, 1] and logarithmic beyond: 
 CAPTION = """\
 Training risk (the uncorrected, unbiased estimate, averaged over the epoch's minibatches) and test accuracy per epoch,
 each a running mean over a tenth of the epochs. A thick line is the mean over trials, a thin one a trial. Panels of one
-dataset have the same axes, which leave out the steep first tenth of the epochs. Where the risk axis goes below -10 it
-is linear between -1 and 1 and logarithmic beyond. Controls are horizontal lines at the mean of their last 10 epochs.
-One that lies outside of the axis is named at its edge.
+dataset have the same axes. Their heights fit the epochs after the first tenth, so a steep beginning may leave the
+panel. Where the risk axis goes below -10 it is linear between -1 and 1 and logarithmic beyond. Controls are horizontal
+lines at the mean of their last 10 epochs. One that lies outside of the axis is named above it.
 """
+
+
+class Panel(NamedTuple):
+    """Axes of risk and of accuracy, the accuracies of controls, and those of trials after the steep first epochs."""
+
+    risk: Axes
+    accuracy: Axes
+    controls: pd.Series
+    later: Sequence[float]
 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
     histories = read_histories(experiment.runs, inputs["metrics"])
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return curves_figure(histories, datasets, missing_datasets(plan, experiment))
+    return curves_figure(histories, datasets)
 
 
-def curves_figure(
-    metrics: pd.DataFrame, datasets: Mapping[str, str], not_run: Mapping[str, str] | None = None
-) -> Figure:
-    """Draw a panel of training risk above one of test accuracy per dataset, prior and tuple size.
-
-    Datasets that were not run are named in their places.
-    """
+def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
+    """Draw a panel of training risk above one of test accuracy per dataset, prior and tuple size."""
     metrics = metrics.assign(accuracy=100 * metrics["accuracy"])
     keys = metrics[["dataset", "prior", "tuple_size"]].drop_duplicates()
-    missing = not_run or {}
-    order = [*datasets, *missing]
+    order = [*datasets]
     found = set(keys.itertuples(index=False, name=None))
-    found |= {(name, prior, size) for name in missing for _, prior, size in found}
     panels = sorted(found, key=lambda key: (key[2], order.index(key[0]), key[1]))
     # As in the paper, each tuple size has rows of its own; a single dataset and prior has its sizes side by side.
     per_size = len({(dataset, prior) for dataset, prior, _ in panels})
@@ -61,24 +62,17 @@ def curves_figure(
     for axis in axes[-2:, len(panels) - columns * (rows - 1) :].flat:
         axis.set_axis_off()
     methods, controls = drawing.competitors_and_controls(metrics)
-    by_dataset: dict[str, list[tuple[Axes, Axes, pd.Series]]] = {}
+    by_dataset: dict[str, list[Panel]] = {}
     for place, (dataset, prior, size) in enumerate(panels):
-        if dataset in missing:
-            axes[place // columns * 2, place % columns].set_axis_off()
-            drawing.missing_panel(
-                axes[place // columns * 2 + 1, place % columns],
-                f"{missing[dataset]}, {drawing.size_name(size).lower()}",
-            )
-            continue
         shown = metrics[(metrics[["dataset", "prior", "tuple_size"]] == [dataset, prior, size]).all(axis=1)]
         risk, accuracy = axes[place // columns * 2 : place // columns * 2 + 2, place % columns]
         _smoothed(risk, shown, "risk", methods)
-        _smoothed(accuracy, shown, "accuracy", methods)
+        later = _smoothed(accuracy, shown, "accuracy", methods)
         last = shown[shown["epoch"] > shown["epoch"].max() - REFERENCE_EPOCHS]
         known = last.groupby("method")["accuracy"].mean().reindex(controls).dropna()
         drawing.reference_lines(accuracy, known)
         risk.axhline(0, color="0.4", linewidth=0.8)
-        by_dataset.setdefault(dataset, []).append((risk, accuracy, known))
+        by_dataset.setdefault(dataset, []).append(Panel(risk, accuracy, known, later))
         n = ", ".join(f"{value:,}" for value in sorted(shown["n"].unique()))
         words = drawing.size_name(size).lower(), f"$\\pi_+ = {prior}$", f"$n$ = {n}"
         drawing.entitle(risk, drawing.literal(datasets[dataset]), *words)
@@ -94,8 +88,12 @@ def curves_figure(
     return figure
 
 
-def _smoothed(axis: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str]) -> None:
-    """Draw running means of a measure: a thin line for each trial, a thick one for all trials of a method."""
+def _smoothed(axis: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str]) -> list[float]:
+    """Draw running means of a measure: a thin line for each trial, a thick one for all trials of a method.
+
+    Returns the values of the thin lines after the steep first epochs.
+    """
+    later: list[float] = []
     for method in methods:
         trials = metrics[metrics["method"] == method].pivot(index="epoch", columns="seed", values=measure)
         if trials.empty:
@@ -105,26 +103,26 @@ def _smoothed(axis: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence
         style, title = method_style(method), load_method(method).title
         axis.plot(smooth.index, smooth, color=style["color"], linewidth=0.4, alpha=0.5)
         axis.plot(smooth.index, smooth.mean(axis=1), **style, markevery=max(1, len(smooth) // 8), label=title)
+        later += smooth[smooth.index > STEEP * trials.index.max()].to_numpy().ravel().tolist()
+    return later
 
 
-def _share_axes(panels: list[tuple[Axes, Axes, pd.Series]], metrics: pd.DataFrame) -> None:
-    """Give the panels of one dataset the same vertical axes, wide enough for what differs after the first epochs.
-
-    A panel is its axes of risk and of accuracy, and the accuracies of its controls.
-    """
-    risk_axes, accuracy_axes, controls = zip(*panels, strict=True)
+def _share_axes(panels: Sequence[Panel], metrics: pd.DataFrame) -> None:
+    """Give the panels of one dataset the same vertical axes, wide enough for what differs after the first epochs."""
     later = metrics[metrics["epoch"] > STEEP * metrics["epoch"].max()]
-    means = later.groupby(["prior", "tuple_size", "method", "epoch"])[["risk", "accuracy"]].mean()
-    lowest = means["risk"].min()
+    means = later.groupby(["prior", "tuple_size", "method", "epoch"])["risk"].mean()
+    lowest = means.min()
     if lowest < -10 * LINEAR_RISK:
-        for axis in risk_axes:
-            axis.set_yscale("symlog", linthresh=LINEAR_RISK)
-            axis.set_ylim(1.2 * lowest, max(1.0, means["risk"].max()))
+        for panel in panels:
+            panel.risk.set_yscale("symlog", linthresh=LINEAR_RISK)
+            panel.risk.set_ylim(1.2 * lowest, max(1.0, means.max()))
     else:
-        drawing.share_range(risk_axes, [*means["risk"], 0.0])
-    drawing.share_range(accuracy_axes, means["accuracy"], beyond=[value for known in controls for value in known])
-    for axis, known in zip(accuracy_axes, controls, strict=True):
-        drawing.name_outside(axis, known)
+        drawing.share_range([panel.risk for panel in panels], [*means, 0.0])
+
+    accuracies = [value for panel in panels for value in panel.later]
+    drawing.share_range([panel.accuracy for panel in panels], accuracies)
+    for panel in panels:
+        drawing.name_outside(panel.accuracy, panel.controls)
 
 
 KIND = figure_kind(draw, CAPTION, single=("variant", "n", "loss"))

@@ -13,7 +13,6 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.methods import load_method
-from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report import drawing
 from mdpu.pipeline.report.style import method_style
@@ -53,36 +52,24 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
         offsets = {name: plan.protocol.variant(name)[PARTS[along]][along] for name in set(accuracies["variant"])}
         accuracies[along] = accuracies["variant"].map(offsets)
     datasets = plan.titles(run.dataset for run in experiment.runs)
-    return line_figure(accuracies, datasets, along, missing_datasets(plan, experiment))
+    return line_figure(accuracies, datasets, along)
 
 
-def line_figure(
-    accuracies: pd.DataFrame, datasets: Mapping[str, str], along: str, not_run: Mapping[str, str] | None = None
-) -> Figure:
-    """Draw test accuracy against the column `along`: a panel per dataset, given titles by name, size, prior and n.
-
-    Datasets that were not run are named in their places.
-    """
-    missing = not_run or {}
+def line_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: str) -> Figure:
+    """Draw test accuracy against the column `along`: a panel per dataset, given titles by name, size, prior and n."""
     methods, controls = drawing.competitors_and_controls(accuracies)
     several = accuracies.groupby("dataset")["n"].nunique().max() > 1  # else n follows from the dataset
     held = [axis for axis in ("tuple_size", "prior", *(["n"] if several else [])) if axis != along]
     rows = sorted(set(accuracies[held].itertuples(index=False, name=None)))
     there = set(accuracies[["dataset", *held]].itertuples(index=False, name=None))
-    there |= {(dataset, *row) for dataset in missing for row in rows}
-    across = [*datasets, *missing]
-    panels = [(dataset, *row) for row in rows for dataset in across if (dataset, *row) in there]
-    complete = len(across) > 1 and len(panels) == len(rows) * len(across)
-    columns = len(across) if complete else drawing.panel_columns(len(panels))
+    panels = [(dataset, *row) for row in rows for dataset in datasets if (dataset, *row) in there]
+    complete = len(datasets) > 1 and len(panels) == len(rows) * len(datasets)
+    columns = len(datasets) if complete else drawing.panel_columns(len(panels))
     figure, axes = drawing.draw_panels(-(-len(panels) // columns), columns, 1.9, sharex=True)
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()
     label, unit, _ = LABELS[along]
     for axis, key in zip(axes.flat, panels, strict=False):
-        if key[0] in missing:
-            sizes = [drawing.size_name(key[1]).lower()] if held[0] == "tuple_size" else []
-            drawing.missing_panel(axis, ", ".join([missing[key[0]], *sizes]))
-            continue
         own = accuracies[accuracies["dataset"] == key[0]]
         shown = own[(own[held] == list(key[1:])).all(axis=1)]
         drawing.bands(axis, shown, "accuracy", methods, against=along)
@@ -90,9 +77,11 @@ def line_figure(
             means = shown[shown["method"] == control].groupby(along)["accuracy"].mean()
             thin = {**method_style(control), "marker": "", "linewidth": 1}
             axis.plot(means.index, means, **thin, label=load_method(control).title)
-        means = own.groupby([*held, "method", along])["accuracy"].mean()
+        by_value = own.groupby([*held, "method", along])["accuracy"]
+        means, spread = by_value.mean(), by_value.std().fillna(0)
         is_control = means.index.get_level_values("method").isin(controls)
-        drawing.share_range([axis], means[~is_control], beyond=means[is_control])
+        ends = [*(means - spread)[~is_control], *(means + spread)[~is_control]]
+        drawing.share_range([axis], ends, beyond=means[is_control])
         size, n, prior = shown[["tuple_size", "n", "prior"]].iloc[0]
         words = [] if along == "tuple_size" else [drawing.size_name(size).lower()]
         words += [f"$n$ = {n:,}"] if along == "tuple_size" or (several and along != "n") else []

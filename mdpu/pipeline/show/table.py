@@ -52,18 +52,33 @@ def best_methods(cells: pd.DataFrame) -> pd.Series:
 
 
 def caption(cells: pd.DataFrame, datasets: Mapping[str, str], average_last: object) -> str:
-    """Return what the numbers of a table mean: unit, trials, epochs (`average_last` of the reporting), n, precision."""
+    """Return what the numbers of a table mean, as one text; see `caption_parts`."""
+    return " ".join(filter(None, caption_parts(cells, datasets, average_last).values()))
+
+
+def caption_parts(cells: pd.DataFrame, datasets: Mapping[str, str], average_last: object) -> dict[str, str]:
+    """Return what the numbers of a table mean, sentence by sentence; a part may be empty.
+
+    ``trials``: unit, trials and epochs, of which `average_last` of the reporting are averaged; ``sizes``: the numbers
+    of tuples; ``best``: what is bold; ``each``: the trials of each method; ``scopes``: what corrections apply to;
+    ``precision``: which cells were not all trained in float32.
+    """
     epochs = epochs_in_words(cells, average_last)
-    sizes, trials = (cells.groupby(axis, sort=False)[of].max() for axis, of in (("dataset", "n"), ("method", "trials")))
+    counts = number_of_trials([int(count) for count in cells["trials"]])
+    sizes = cells.groupby("dataset", sort=False)["n"].max()
     (first, _), *others = by_number(sizes, datasets.__getitem__)
-    spread = f"n = {first:,}" + "".join(f"; {n:,} on {', '.join(titles)}" for n, titles in others)
+    spread = "".join(f"; {n:,} on {', '.join(titles)}" for n, titles in others)
+    trials = cells.groupby("method", sort=False)["trials"].max()
     groups = by_number(trials, lambda method: load_method(method).title)
     each = "; ".join(f"{', '.join(titles)} {count}" for count, titles in groups)
-    counts = number_of_trials([int(count) for count in cells["trials"]])
-    return (
-        f"Test accuracy in percent, mean ± standard deviation over {counts}, each {epochs}. {spread}. "
-        f"The best method of a row is bold." + (f" Trials: {each}." if len(groups) > 1 else "")
-    ) + notes(cells)
+    return {
+        "trials": f"Test accuracy in percent, mean ± standard deviation over {counts}, each {epochs}.",
+        "sizes": f"n = {first:,}{spread}.",
+        "best": "The best method of a row is bold.",
+        "each": f"Trials: {each}." if len(groups) > 1 else "",
+        "scopes": scopes(cells),
+        "precision": precision(cells),
+    }
 
 
 def by_number(numbers: pd.Series, title: Callable[[str], str]) -> list[tuple[int, list[str]]]:
@@ -74,14 +89,20 @@ def by_number(numbers: pd.Series, title: Callable[[str], str]) -> list[tuple[int
     return list(groups.items())
 
 
-def notes(cells: pd.DataFrame) -> str:
-    """Return what else is to be said: what corrections apply to, and which cells were not all trained in float32."""
+def scopes(cells: pd.DataFrame) -> str:
+    """Return what the corrections of a table apply to, where it is not the whole risk."""
     meanings = {"class": "the positive and the negative part", "part": "the tuples’ and the unlabeled part"}
-    scopes = [f"{words} ({name})" for name, words in meanings.items() if cells["method"].str.endswith(f"-{name}").any()]
+    named = [f"{words} ({name})" for name, words in meanings.items() if cells["method"].str.endswith(f"-{name}").any()]
+    if not named:
+        return ""
+    return f"A correction is of the whole risk unless it names its parts: {'; or '.join(named)}."
+
+
+def precision(cells: pd.DataFrame) -> str:
+    """Return which cells were not all trained in float32."""
     counts = cells["precision"].value_counts().drop("float32", errors="ignore")
-    each = ", ".join(f"{count} of {len(cells)} cells in {precision}" for precision, count in counts.items())
-    said = f" A correction is of the whole risk unless it names its parts: {'; or '.join(scopes)}." if scopes else ""
-    return said + (f" Not trained in float32: {each}." if each else "")
+    each = ", ".join(f"{count} of {len(cells)} cells in {name}" for name, count in counts.items())
+    return f"Not trained in float32: {each}." if each else ""
 
 
 def latex_table(
@@ -166,7 +187,7 @@ def table_section(plan: Plan, experiment: Experiment, cells: pd.DataFrame) -> di
         "rows": rows,
         "not_run": list(missing_datasets(plan, experiment).values()),
         "published": bool(cells["published_mean"].notna().any()),
-        "caption": caption(cells, plan.titles(cells["dataset"]), plan.protocol.reporting["average_last"]),
+        "caption": caption_parts(cells, plan.titles(cells["dataset"]), plan.protocol.reporting["average_last"]),
     }
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from mdpu.pipeline.evaluate.comparison import compare
 from mdpu.pipeline.evaluate.published import BASELINES, PROPOSED, published_summary
-from mdpu.pipeline.evaluate.summary import headline, lines, verdict_counts
+from mdpu.pipeline.evaluate.summary import headline, lines, scope, scope_apart, verdict_counts
 
 RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
 LETTERS = {"emnist-letters": "emnist-letters", "emnist-letters-a-i": "emnist-letters"}
@@ -22,14 +22,20 @@ def compared(shift=None, names=None, readings=None, methods=(*PROPOSED, *BASELIN
     return compare(cells.assign(diverged=0, first_epoch=91, last_epoch=100), names, RULE, readings)
 
 
-def test_the_headline_counts_every_verdict_and_what_was_run():
+def test_the_headline_counts_every_verdict_and_the_next_sentence_says_what_was_run():
     run = compared({"relu": 40.0, "kmeans": 40.0})
     verdicts = run.loc[run["method"].isin(PROPOSED), "verdict"].value_counts()
-    counts = ", ".join(f"{verdicts.get(name, 0)} {name}" for name in ("reproduced", "close", "inconclusive"))
-    assert headline(run, CELLS) == (
-        "Of the paper’s 252 numbers of URE, ReLU and ABS, 36 were run, on 1 of 7 datasets: "
-        f"{counts} and {verdicts['differs']} that differ."
+    reproduced, close, inconclusive, differ = (
+        verdicts.get(name, 0) for name in ("reproduced", "close", "inconclusive", "differs")
     )
+    assert headline(run, CELLS) == (
+        f"Of the 36 numbers of the paper that were run, {reproduced} are reproduced, {close} close, "
+        f"{inconclusive} inconclusive, and {differ} differ."
+    )
+    assert scope(run, {"mnist": "MNIST"}) == (
+        "The paper has 252 numbers of URE, ReLU and ABS. These, in 5 trials each, are on 1 of 7 datasets: MNIST."
+    )
+    assert scope_apart(run, {}) == ""
 
 
 def test_a_number_that_two_readings_were_run_for_counts_once():
@@ -37,9 +43,10 @@ def test_a_number_that_two_readings_were_run_for_counts_once():
     run = compared(names=LETTERS)
     stated = (run["dataset"] == "emnist-letters") & run["method"].isin(PROPOSED)
     run.loc[stated[stated].index[:30], "verdict"] = "differs"
-    said = headline(run, CELLS)
-    assert "36 were run, on 1 of 7" in said
-    assert "and 0 that differ. emnist-letters is read as emnist-letters-a-i" in said
+    assert headline(run, CELLS).startswith("Of the 36 numbers")
+    assert headline(run, CELLS).endswith("and 0 differ.")
+    said = scope(run, {"emnist-letters-a-i": "A-I"})
+    assert said.endswith("1 of 7 datasets: emnist-letters (read as A-I).")
     assert {row["compared"] for row in verdict_counts(run)} == {12}
     assert {row["counts"]["differs"] for row in verdict_counts(run)} == {0}
 
@@ -49,13 +56,14 @@ def test_images_in_another_split_are_counted_apart_and_in_one_reading():
     readings = {"own": "own split", "own-digits": "own split, as the numbers imply"}
     run = compared({"relu": 40.0}, names, readings)
     assert set(run.loc[run["verdict"] != "not run", "reading"]) == {"as stated", *readings.values()}
-    said = headline(run, CELLS)
-    assert "36 were run, on 1 of 7 datasets" in said
-    assert "With our own split into training and test images, 36 were run, on 1 of 7 datasets" in said
-    assert said.endswith("emnist-balanced is read as own-digits.")
-    alone = headline(compared({}, {"own": "emnist-balanced"}, readings), CELLS)
-    assert alone.endswith("0 that differ, with our own split into training and test images.")
-    assert "read as" not in alone
+    assert headline(run, CELLS).startswith("Of the 36 numbers of the paper that were run, ")
+    assert scope(run, {}).endswith("are on 1 of 7 datasets: mnist.")
+    apart = scope_apart(run, {})
+    assert apart.startswith("Of emnist-balanced (read as own-digits), 36 numbers were run in our own split")
+    alone = compared({}, {"own": "emnist-balanced"}, readings)
+    assert "36 numbers of the paper that were run in a split of our own, " in headline(alone, CELLS)
+    assert scope(alone, {}).endswith("are on 1 of 7 datasets: emnist-balanced.")
+    assert scope_apart(alone, {}) == ""
 
 
 @pytest.mark.parametrize(

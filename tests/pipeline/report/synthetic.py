@@ -68,7 +68,8 @@ def evaluate(plan: Plan, runs: Path) -> None:
     write_collection(plan, [runs], layout.metrics, layout.summary, layout.runs)
     write_comparison(plan, layout.summary, at / "comparison.csv", at / "comparison.json")
     panel = write_readings(plan, [runs], at / "readings.csv", at / "readings.json", at / "verdicts.json")
-    write_specification(plan, panel, layout.figure("readings"), layout.figure("readings").with_suffix(".pdf"))
+    drawn = layout.figure("readings")
+    write_specification(plan, panel, drawn, drawn.with_suffix(".pdf"), layout.table("readings"))
     claims = (at / "claims.csv", at / "claims.json", at / "claims_cases.csv")
     write_claims(plan, layout.metrics, *claims)
     files = {"runs": layout.runs, "metrics": layout.metrics}

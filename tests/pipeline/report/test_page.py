@@ -79,7 +79,7 @@ def test_the_first_screen_answers(page, comparison):
     proposed = comparison[comparison["method"].isin(["ure", "relu", "abs"])]
     reproduced = (proposed["verdict"] == "reproduced").sum()
     headline = page.find_element(By.ID, "headline")
-    assert f", {len(proposed)} were run, on 2 of 7 datasets: {reproduced} reproduced, " in headline.text
+    assert headline.text.startswith(f"Of the {len(proposed)} numbers of the paper that were run, {reproduced} are ")
     for element in (headline, page.find_element(By.CSS_SELECTOR, ".findings"), page.find_element(By.ID, "forest")):
         assert element.rect["y"] + element.rect["height"] < 900
     counts = [bar.get_attribute("aria-label") for bar in page.find_elements(By.CSS_SELECTOR, ".bar")]
@@ -152,7 +152,7 @@ def test_the_page_judges_by_a_readers_own_reading_as_python_does(page, synthetic
             assert label == ", ".join(f"{own.get(verdict, 0)} {verdict}" for verdict in VERDICTS[:4])
         assert marks == (named != "not run").sum()
         own = named[comparison["method"].isin(PROPOSED)].value_counts()
-        assert headline.endswith(f" and {own.get('differs', 0)} that differ.")
+        assert headline.endswith(f", and {own.get('differs', 0)} differ.")
     click(page.find_element(By.CSS_SELECTOR, "#judging button"))  # as the protocol
     assert column(page, "Verdict") == [f"{glyph} {own}" for own in comparison["verdict"] for glyph in LOOKS[own][0]]
 
@@ -233,6 +233,49 @@ def test_the_trials_of_a_number_give_the_verdict_that_the_table_shows(page, comp
     go_to(page, "")
 
 
+TABLE = """return [...document.querySelectorAll(arguments[0] + " td a.ours")].map((link) => [
+  link.hash.slice(1),
+  link.textContent,
+  link.parentElement.classList.contains("best"),
+  link.parentElement.classList.contains("kept"),
+]);"""
+
+
+def caption_of(page, name):
+    return page.find_element(By.ID, f"{name}-caption").text
+
+
+def test_a_tables_numbers_bold_and_caption_are_those_of_the_reading(page, synthetic):
+    """And the protocol's again where a reader returns to it; what was run under no other reading is marked."""
+    names = ("table2", "table4", "extended-pairs")
+    before = {name: (caption_of(page, name), page.execute_script(TABLE, f"#{name}")) for name in names}
+    go_to(page, "reading=epochs:all;training:replacement+without")
+    statistics = read_csv(synthetic.layout.results / "readings.csv").query("epochs == 'all'")
+    statistics = statistics[statistics["variant"] == "replacement without"]
+    ours = {}
+    for row in statistics.to_dict("records"):
+        cell = f"{row['dataset']}/base/m{row['tuple_size']}/n{row['n']}/prior{row['prior']}/{row['method']}"
+        ours[cell] = f"{row['mean']:.2f} ± {row['std']:.2f}"
+    shown = page.execute_script(TABLE, "#table2")
+    run = [cell for cell, *_ in shown if cell in ours]
+    assert run
+    for cell, text, best, kept in shown:
+        assert text.partition("†")[0] == ours.get(cell, "not run")
+        assert not kept
+        row = [other for other, *_ in shown if other.rpartition("/")[0] == cell.rpartition("/")[0]]
+        means = [float(ours[other].split()[0]) for other in row if other in ours]
+        assert best == (len(means) == len(row) and float(ours[cell].split()[0]) == max(means))
+    assert "Under your reading, all 100 epochs, without replacement: " in caption_of(page, "table2")
+    assert "epochs: all 100 epochs." in caption_of(page, "table2")
+    beyond = page.execute_script(TABLE, "#extended-pairs")
+    assert {kept for cell, _, _, kept in beyond if cell.endswith(("/ure", "/relu", "/abs"))} == {False}
+    assert {kept for cell, _, _, kept in beyond if cell.endswith("/supervised")} == {True}
+    assert "Shaded cells are the protocol’s" in caption_of(page, "extended-pairs")
+    click(page.find_element(By.CSS_SELECTOR, "#judging button"))
+    after = {name: (caption_of(page, name), page.execute_script(TABLE, f"#{name}")) for name in names}
+    assert after == before
+
+
 def test_a_reading_has_an_address_that_a_mail_may_encode(page):
     go_to(page, "comparisons%3Fverdict%3Dreproduced")
     select = page.find_element(By.CSS_SELECTOR, "#comparisons select[name=verdict]")
@@ -259,15 +302,19 @@ def test_the_counts_beside_the_headline_are_choices(page, synthetic, comparison)
     """The table counts equal trials, and what is chosen is judged by all of its own."""
     facts = read_json(synthetic.layout.results / "readings.json")
     rows = page.find_elements(By.CSS_SELECTOR, "#readings-counts tbody tr")
-    counts = [[row[name] for name in ("numbers", *VERDICTS[:4])] for row in facts["counts"]]
-    assert [row.text.split()[-5:] for row in rows[: len(counts)]] == [list(map(str, own)) for own in counts]
+    sizes = {row["numbers"] for row in facts["counts"]}
+    shown = VERDICTS[:4] if len(sizes) == 1 else ("numbers", *VERDICTS[:4])
+    counts = [[str(row[name]) for name in shown] for row in facts["counts"]]
+    assert [row.text.split()[-len(shown) :] for row in rows[: len(counts)]] == counts
+    caption = page.find_element(By.ID, "readings-caption").text
+    assert (f"Each counts {max(sizes)} numbers" in caption) == (len(sizes) == 1)
     assert len(counts) == 6
     click(rows[1].find_element(By.TAG_NAME, "button"))
     chosen = {"margin": 1.0, "wider_margin": 2.0, "level": 95.0, "scope": "whole", "loss": "logistic"}
     statistics = read_csv(synthetic.layout.results / "readings.csv")
     expected = judged(comparison, statistics, {**chosen, "training": "protocol", "epochs": "all"})
     proposed = comparison.loc[comparison["method"].isin(PROPOSED), "cell"].map(expected).value_counts()
-    told = "{} reproduced, {} close, {} inconclusive and {} that"
+    told = "{} are reproduced, {} close, {} inconclusive, and {} differ."
     told = told.format(*(proposed.get(verdict, 0) for verdict in VERDICTS[:4]))
     assert told in page.find_element(By.ID, "headline").text
 

@@ -22,6 +22,7 @@ from mdpu.pipeline.plan import Plan, Run
 from mdpu.pipeline.report.drawing import COLUMN, PAGE, save_figure
 from mdpu.pipeline.report.html import DARK
 from mdpu.pipeline.report.style import LOSS_STYLES
+from mdpu.pipeline.show import load_kind
 from mdpu.pipeline.show.curves import curves_figure
 from mdpu.pipeline.show.laws import law_cells, laws_figure
 from mdpu.pipeline.show.line import line_figure
@@ -30,7 +31,6 @@ from mdpu.pipeline.show.losses import losses_figure
 from mdpu.pipeline.show.setting import setting_figure, setting_parts
 
 DATASETS = {"mnist": "MNIST", "svhn": "SVHN"}
-NOT_RUN = {"cifar-10": "CIFAR-10", "emnist-digits": "EMNIST-Digits"}
 METHODS = ["ure", "abs"]
 TABLE_I = {name: loss for name, loss in LOSSES.items() if loss.in_table}
 
@@ -101,15 +101,38 @@ def shown_texts(figure):
     return [text.get_text().replace("\n", " ") for text in figure.findobj(Text) if text.get_text()]
 
 
-@pytest.mark.parametrize("draw", [curves_figure, lambda table, *more: line_figure(table, more[0], "n", more[1])])
-def test_a_panel_that_was_not_run_is_named_in_its_place(draw):
-    figure = draw(histories().query("dataset == 'mnist'"), {"mnist": "MNIST"}, NOT_RUN)
-    for size in ("pairs", "triples"):
-        assert {f"{title}, {size}: not run" for title in NOT_RUN.values()} <= set(shown_texts(figure))
+def test_the_axis_of_accuracy_against_n_holds_the_whole_bands():
+    """Also where one trial lies far from the others."""
+    table = accuracies(ns=(2000, 4000), sizes=(2,)).query("dataset == 'mnist'")
+    table["accuracy"] = table["accuracy"].where(table["seed"] > 1, 10.0)
+    (axis,) = line_figure(table, {"mnist": "MNIST"}, "n").axes
+    bottom, top = axis.get_ylim()
+    for band in axis.collections:
+        heights = band.get_paths()[0].vertices[:, 1]
+        assert bottom < heights.min() < heights.max() < top
+
+
+def test_the_curves_fill_their_panel_and_a_control_far_above_is_named_over_it():
+    table = histories(methods=["ure", "supervised"], epochs=50).query("dataset == 'mnist' and tuple_size == 2")
+    trial = 0.80 + 0.01 * table["seed"]
+    table["accuracy"] = np.where(table["method"] == "supervised", 0.98, trial)
+    figure = curves_figure(table, {"mnist": "MNIST"})
+    bottom, top = figure.axes[1].get_ylim()
+    assert 80 < bottom < 81 < 83 < top < 84
+    assert "Supervised 98.0 ↑" in shown_texts(figure)
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["URE"]
+
+
+def test_the_caption_of_losses_says_that_the_printed_ramp_learns_nothing():
+    plan = Plan(load_config([resource("config/reference.yaml")]))
+    said = {name: load_kind("loss").caption(plan.experiments[name]) for name in ("figure5", "figure5-usual-ramp")}
+    assert "nothing is" in said["figure5"]
+    assert "nothing is" not in said["figure5-usual-ramp"]
 
 
 @pytest.mark.parametrize(("name", "figure", "lacks"), [("quick", "quick-curves", 0), ("reference", "figure3", 2)])
-def test_only_a_figure_on_the_papers_images_names_those_that_it_lacks(name, figure, lacks):
+def test_only_below_a_figure_on_the_papers_images_stand_those_that_it_lacks(name, figure, lacks):
     plan = Plan(load_config([resource(f"config/{name}.yaml")]))
     assert len(missing_datasets(plan, plan.experiments[figure])) == lacks
 
@@ -258,9 +281,7 @@ FIGURES = {
     "losses": losses_figure,
     "curves": lambda: curves_figure(histories(), DATASETS),
     "setting": lambda: setting(5),
-    "line without a dataset": lambda: line_figure(accuracies(ns=(10, 20)), {"mnist": "MNIST"}, "n", NOT_RUN),
-    "loss without a dataset": lambda: loss_figure(accuracies(losses=("logistic", "ramp")), DATASETS, NOT_RUN),
-    "curves without a dataset": lambda: curves_figure(histories(), DATASETS, NOT_RUN),
+    "curves and controls": lambda: curves_figure(histories(methods=["ure", "supervised", "chance"]), DATASETS),
 }
 
 

@@ -7,7 +7,7 @@ from configs import FIRST, config
 
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.report.sections import seen
-from mdpu.pipeline.show.table import best_methods, latex_table, notes, table_cells
+from mdpu.pipeline.show.table import best_methods, latex_table, precision, table_cells
 
 METHODS = ["ure", "relu", "abs"]
 DATASETS = {"mnist": "MNIST", "amp": "R&D_100%"}
@@ -49,9 +49,9 @@ def test_latex_has_a_row_per_prior_and_dataset_with_the_best_in_bold(cells):
 
 
 def test_a_table_says_which_of_its_cells_were_not_trained_in_float32(cells):
-    assert notes(cells.assign(precision="float32")) == ""
+    assert precision(cells.assign(precision="float32")) == ""
     mixed = cells.assign(precision=["float32"] * 5 + ["bfloat16"] * 2 + ["mixed precisions"])
-    assert notes(mixed).endswith(": 2 of 8 cells in bfloat16, 1 of 8 cells in mixed precisions.")
+    assert precision(mixed).endswith(": 2 of 8 cells in bfloat16, 1 of 8 cells in mixed precisions.")
 
 
 def test_an_experiment_shows_its_own_trials_beside_another_that_has_more():
