@@ -8,6 +8,8 @@ over a whole training.
 
     python benchmarks/training_speed.py --epochs 10                                          # on drawn images
     python benchmarks/training_speed.py --images results/datasets/mnist.npz --epochs 100
+
+``--epochs 20 --out results/reference/speed.csv`` writes the one file from which the documents have these seconds.
 """
 
 from __future__ import annotations
@@ -18,8 +20,10 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -129,6 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", help="prepared grey images; drawn ones unless given")
     parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--out", type=Path, help="a file of comma-separated values for the seconds")
     arguments = parser.parse_args()
     if arguments.images:
         from shared import Labelled
@@ -139,6 +144,7 @@ def main() -> None:
         data = drawn_images()
     sample = draw_split(data[1], 2, 0.5, N, N, 1)
     result = {"device": describe(torch.device("cpu")), "epochs": arguments.epochs}
+    rows = []
     for method in METHODS:
         loops = {
             loop.__name__: lambda hook, loop=loop, method=method: loop(method, sample, data, arguments.epochs, hook)
@@ -146,12 +152,18 @@ def main() -> None:
         }
         found = in_turns(loops)
         means = {name: statistics.mean(seconds) for name, (_, seconds) in found.items()}
+        for loop, mean in means.items():
+            shared = {"epochs": arguments.epochs, "device": result["device"]}
+            rows.append({"loop": loop, "method": method, "seconds": round(mean, 2), **shared})
         result[method] = {
             "seconds an epoch": {name: round(mean, 3) for name, mean in means.items()},
             "factor": round(means["ordinary"] / means["plain"], 2),
             "accuracy": {name: round(accuracy, 4) for name, (accuracy, _) in found.items()},
         }
     print(json.dumps(result, indent=2))
+    if arguments.out:
+        columns = ["loop", "method", "epochs", "seconds", "device"]
+        pd.DataFrame(rows, columns=columns).sort_values("loop", kind="stable").to_csv(arguments.out, index=False)
 
 
 if __name__ == "__main__":

@@ -192,6 +192,8 @@ def numbers() -> dict[str, str]:
         own = list(counts.loc[reading, names])
         found[f"reading-{name}"] = in_sentence(own)
         found[f"list-{name}"] = f"{own[0]}, {own[1]}, {own[2]} and {own[3]}"
+    epoch = processor_seconds().loc["plain", "relu"]
+    found |= {"relu-epoch": f"{epoch:.2f}", "relu-run": f"{EPOCHS * epoch:.0f}"}
     shares = pd.read_csv(REFERENCE / "claims.csv").set_index("claim")["ours"]
     named = {"above": "corrected-beats-ure", "negative": "ure-risk-goes-negative", "hold": "corrected-accuracy-holds"}
     return found | {name: shares[claim] for name, claim in named.items()}
@@ -266,6 +268,23 @@ def scale() -> str:
     shown.insert(2, "accuracy", rows["accuracy"].map("{:.1f}".format))
     head = ["pairs", "epochs", "accuracy", "CPU s", "data, MiB", "memory beyond it, MiB", "images per CPU s"]
     return markdown(head, shown.to_numpy().tolist())
+
+
+LOOPS = {"ordinary": "ordinary loop", "plain": "the trainer"}
+EPOCHS = 100  # of the protocol
+
+
+def processor_seconds() -> pd.DataFrame:
+    """Return the processor seconds of an epoch by loop and method, as benchmarks/training_speed.py measured them."""
+    rows = pd.read_csv(REFERENCE / "speed.csv")
+    return rows.pivot(index="loop", columns="method", values="seconds")
+
+
+def speed() -> str:
+    """Return the processor seconds of an epoch of an ordinary loop and of the trainer."""
+    seconds = processor_seconds()
+    body = [[title, *(f"{seconds.loc[loop, method]:.2f}" for method in BESIDE[:3])] for loop, title in LOOPS.items()]
+    return markdown(["", "URE", "ReLU", "ABS"], body)
 
 
 def with_interval(values) -> str:
@@ -366,6 +385,7 @@ def tables() -> dict[str, str]:
         for name, (head, rows, columns) in TABLES.items()
     }  # fmt: skip
     made["laws-mnist"] = laws("mnist")
+    made["speed"] = speed()
     made |= {"natural": natural(), "own-split": own_split(), "colour": colour()}
     made |= {"loops-scale": scale(), "recipe": recipe(), "coverage": coverage(), **learners()}
     made |= {"verdicts": verdicts(), "claims": claims(), "readings": readings()}

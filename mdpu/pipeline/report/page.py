@@ -65,7 +65,7 @@ def write_page(plan: Plan, out: Path) -> None:
         .get_template("report.html.j2")
         .render(
             name=plan.config["name"],
-            of_paper=_of_paper(plan),
+            of_paper=is_of_paper(plan),
             groups=PARTS,
             shown=shown,
             **results,
@@ -78,7 +78,7 @@ def write_page(plan: Plan, out: Path) -> None:
     write_text(out, page)
 
 
-def _of_paper(plan: Plan) -> bool:
+def is_of_paper(plan: Plan) -> bool:
     """Return whether a plan is about the paper: it trains on images that the paper has numbers of, or on none."""
     published = set(published_cells()["dataset"])
     return not plan.runs or any(plan.published_names[run.dataset] in published for run in plan.runs)

@@ -8,23 +8,47 @@ import pandas as pd
 import pytest
 from contrast import contrast
 
+from mdpu.methods import available_methods
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.claims import check_claims
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.evaluate.comparison import compare, spreads, totals
 from mdpu.pipeline.evaluate.evidence import Evidence, paper_evidence
 from mdpu.pipeline.evaluate.published import published_summary
-from mdpu.pipeline.files import REPOSITORY, write_csv, write_json
+from mdpu.pipeline.files import REPOSITORY, resource, write_csv, write_json
 from mdpu.pipeline.plan import AXES, Plan
 from mdpu.pipeline.report.cells import cell_lines, training_lines
 from mdpu.pipeline.report.html import typeset
-from mdpu.pipeline.report.page import environment
+from mdpu.pipeline.report.page import environment, is_of_paper
 from mdpu.pipeline.report.verdicts import claims_section, verdict_section
 
 
 @pytest.fixture(scope="module")
 def plan():
     return Plan(load_config())
+
+
+@pytest.mark.parametrize(("name", "of_paper"), [("quick", False), ("reference", True), ("own-split", True)])
+def test_only_a_page_of_the_papers_datasets_is_headed_as_a_reproduction(name, of_paper):
+    chosen = Plan(load_config([resource(f"config/{name}.yaml")]))
+    assert is_of_paper(chosen) == of_paper
+    datasets = [chosen.dataset(dataset) for dataset in chosen.datasets]
+    head = environment().get_template("sections/head.html.j2")
+    title = re.search("<h1>(.*)</h1>", head.render(of_paper=of_paper, datasets=datasets, name=name))[1]
+    assert title.endswith(": a reproduction") == of_paper
+    assert title.startswith(datasets[0]["title"]) != of_paper
+
+
+def test_a_method_of_others_says_after_what_it_was_written():
+    macros = environment().get_template("macros.html.j2").module
+    assert {name for name in available_methods() if macros.based(name)} == {
+        *("siamese", "siamese-mixed", "contrastive", "kmeans", "kmeans-members", "kmeans-means"),
+        *("nnpu", "llp", "bag-em"),
+    }
+    assert "°" in macros.based("kmeans") and "after the paper’s text" in macros.based("kmeans")
+    assert "‡" in macros.based("llp") and "as its authors wrote it" in macros.based("llp")
+    assert macros.bases_of(["ure", "llp"]).strip() == "‡ as its authors wrote it, adapted to tuples."
+    assert macros.bases_of(["ure"]).strip() == ""
 
 
 def test_a_cell_stands_in_its_column_with_a_glyph_of_its_own(plan):
