@@ -415,16 +415,24 @@ class _Images:
 
 @contextmanager
 def _generators_and_precision(device: torch.device, precision: str) -> Iterator[None]:
-    """Leave torch's generators as they are, and compute float32 products exactly, or in TF32 if that is asked for."""
+    """Leave torch's generators and switches as they are, and set the precision of float32 products.
+
+    TF32 is for GPUs: on some CPUs torch would round products for it too.
+    """
+    is_card = device.type != "cpu"
+    takes_tf32 = is_card and precision == "tf32"
+    cudnn = torch.backends.cudnn
     with ALONE, torch.random.fork_rng([device] if device.type == "cuda" else []):
-        before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+        before = torch.get_float32_matmul_precision(), cudnn.allow_tf32, cudnn.benchmark
         try:
-            torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
-            torch.backends.cudnn.allow_tf32 = precision == "tf32"
+            torch.set_float32_matmul_precision("high" if takes_tf32 else "highest")
+            cudnn.allow_tf32 = takes_tf32
+            cudnn.benchmark = is_card  # it times its convolutions once for each shape and takes the fastest
             yield
         finally:
             torch.set_float32_matmul_precision(before[0])
-            torch.backends.cudnn.allow_tf32 = before[1]
+            cudnn.allow_tf32 = before[1]
+            cudnn.benchmark = before[2]
 
 
 def check_samples(samples: Sequence[TupleData], rows: int, task: Task | None = None) -> None:

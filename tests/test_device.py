@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from mdpu.errors import UserError
 from mdpu.methods import available_methods, load_method
 from mdpu.networks import TestSet, choose_device
-from mdpu.pipeline.device import describe, joined, least_used_gpu
+from mdpu.pipeline.device import describe, joined, least_used_gpu, precision_on
 from mdpu.settings import Task
 from mdpu.train import train
 
@@ -43,6 +43,12 @@ def test_auto_takes_the_gpu_and_cpu_does_not(monkeypatch):
 def test_a_device_is_described_with_its_threads(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     assert describe(CPU).endswith(f"{torch.backends.cpu.get_cpu_capability()} (2 threads)")
+
+
+def test_a_cpu_computes_tf32_in_float32():
+    asked = ("float32", "tf32", "bfloat16")
+    assert [precision_on(CPU, precision) for precision in asked] == ["float32", "float32", "bfloat16"]
+    assert [precision_on(torch.device("cuda"), precision) for precision in asked] == [*asked]
 
 
 @pytest.mark.parametrize(
@@ -137,3 +143,18 @@ def test_training_keeps_everything_on_the_device(method, seeds, pretended):
     options = {"labels": LABELS, "evaluation": evaluation, "device": "meta"}
     for trained in train(task, IMAGES, samples, list(seeds), settings, **options):
         assert all(parameter.is_meta for parameter in trained.module.parameters())
+
+
+def test_a_card_has_tf32_if_it_is_asked_for_and_times_its_convolutions(pretended):
+    cudnn = torch.backends.cudnn
+    before = torch.get_float32_matmul_precision(), cudnn.allow_tf32, cudnn.benchmark
+    seen = []
+
+    def note(epoch, rows):
+        seen.append((torch.get_float32_matmul_precision(), cudnn.allow_tf32, cudnn.benchmark))
+
+    for precision in ("float32", "tf32"):
+        settings = replace(SETTINGS, epochs=1, precision=precision)
+        train(Task("ure", 2, 0.4), IMAGES, [draw_sample()], [3], settings, device="meta", on_epoch_end=note)
+    assert seen == [("highest", False, True), ("high", True, True)]
+    assert (torch.get_float32_matmul_precision(), cudnn.allow_tf32, cudnn.benchmark) == before

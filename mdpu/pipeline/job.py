@@ -122,7 +122,7 @@ def _train(
     import torch  # a finished cell does without it
 
     from mdpu.networks import TestSet, choose_device
-    from mdpu.pipeline.device import describe, least_used_gpu
+    from mdpu.pipeline.device import describe, least_used_gpu, precision_on
     from mdpu.train import train
 
     torch.set_num_threads(1)  # sums round by their number of parts; several jobs use several cores
@@ -162,7 +162,7 @@ def _train(
                     history,
                     drawn=describe_split(sample, sides["train"]),
                     device=describe(where),
-                    precision=settings.precision,
+                    precision=precision_on(where, settings.precision),
                     date=datetime.now(UTC).isoformat(timespec="seconds"),
                     commit=_commit(),
                     packages={name: version(name) for name in PACKAGES},

@@ -210,12 +210,19 @@ class Protocol:
         return {"n": n if counted == "tuples" else max(1, n // tuple_size), "n_unlabeled": written, **sampling}
 
     def settings(self, variant: str, network: str) -> Settings:
-        """Return the trainer's settings for a network under a variant."""
-        training = dict(self.variant(variant)["training"])
-        own = training.pop("networks").get(network, {})
-        del training["prior_offset"]  # it changes the methods' prior, not the network
+        """Return the trainer's settings for a network under a variant.
+
+        A network's own keys come before those of all networks, and a variant's before those of the protocol.
+        """
+        known(variant, self.variants, "variant")
+        values: Config = {}
+        for protocol in (self._base, self.variants[variant] or {}):
+            training = dict(protocol.get("training", {}))
+            of_network = training.pop("networks", {}).get(network, {})
+            training.pop("prior_offset", None)  # it changes the methods' prior, not the network
+            values = merge(merge(values, training), of_network)
         try:
-            return Settings.parse({**training, "network": network, **own})
+            return Settings.parse({**values, "network": network})
         except UserError as error:
             raise UserError(f"config key protocol.training.networks.{network}, variant {variant}: {error}") from None
 

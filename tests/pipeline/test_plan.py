@@ -231,6 +231,28 @@ def test_a_variants_runs_have_the_keys_of_a_protocol_that_is_the_same():
     assert sorted(variant.values()) == sorted(protocol.values())
 
 
+def test_the_precision_is_the_networks_unless_a_variant_names_one():
+    variants = {
+        "base": None,
+        "rounded": {"training": {"precision": "bfloat16"}},
+        "exact": {"training": {"networks": {"resnet34": {"precision": "float32"}}}},
+        "both": {"training": {"precision": "bfloat16", "networks": {"resnet34": {"precision": "float32"}}}},
+    }
+    protocol = Plan(config(definitions__variants=variants)).protocol
+    found = {name: [protocol.settings(name, net).precision for net in ("mlp", "resnet34")] for name in variants}
+    assert found == {
+        "base": ["float32", "tf32"],
+        "rounded": ["bfloat16", "bfloat16"],
+        "exact": ["float32", "float32"],
+        "both": ["bfloat16", "float32"],
+    }
+
+
+def test_every_run_that_is_shipped_of_own_images_is_found():
+    plan = Plan(load_config(["config/own-split.yaml"]))
+    assert all(not plan.to_train(cell) for cell in plan.cells)
+
+
 def test_own_images_have_keys_once_their_checksum_is_known(tmp_path):
     own = {"title": "Own", "source": f"{tmp_path}/own.npz", "positive": [0], "negative": [1], "network": "mlp"}
     one, two = "1" * 64, "2" * 64

@@ -17,7 +17,7 @@ from mdpu.pipeline.plan import AXES, DOMINANT, LOGISTIC, Plan, Run
 from mdpu.pipeline.report.drawing import size_name
 
 WIDTH, HEIGHT = 200, 100  # of a curve's drawing, in its own units
-FLOAT32 = "float32"  # the precision of the protocol; what was trained in another one is marked
+FLOAT32 = "float32"  # what was trained in another precision is marked, ResNet-34 in TF32 too
 
 
 def training_lines(runs: pd.DataFrame) -> list[dict[str, Any]]:
