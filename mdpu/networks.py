@@ -8,8 +8,12 @@ values divided by 255, and return (N, outputs).
 from __future__ import annotations
 
 import copy
+import importlib.util
 import itertools
 import math
+import os
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -28,6 +32,10 @@ from mdpu.settings import Settings
 COMPONENTS = 60  # numbers per image that `components` learns from, instead of 784 pixels: a step costs less
 FAST_ROWS = 500  # rows that a perceptron scores at once on a CPU, whose cache then holds its activations
 SEEN = 10_000  # images that the components are learned from, spread over all
+# Of a part that a GPU scores at once. 64 channels of so many pixels are 1 GiB, less than a training step of ResNet-34
+# holds, so that measures need no more memory than training and jobs beside this one keep theirs.
+CARD_PIXELS = 2**22
+CARD_ROWS = 100_000  # of vectors
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,8 @@ class Preparation:
         The value that represents 1: 255 for uint8 grey values, 1 for floats.
     is_picture : bool
         Whether the network takes pictures (N, C, H, W).
+    channels_last : bool
+        Whether the channels of a picture are neighbours in memory, which convolutions of a GPU are made for.
     pixels : ndarray, int64, optional
         The pixels that vectors consist of, in order; all of them unless given.
     centre, directions : ndarray, float32, shapes (d,) and (d, components), optional
@@ -54,14 +64,34 @@ class Preparation:
     pixels: NDArray[np.int64] | None = None
     centre: NDArray[np.float32] | None = None
     directions: NDArray[np.float32] | None = None
+    channels_last: bool = False
 
-    @property
-    def chunk(self) -> int:
-        """Number of images that are scored at once."""
-        return 1000 if self.is_picture else 10_000
+    def rows_at_once(self, device: torch.device) -> int:
+        """Return how many images a device scores at once."""
+        if device.type == "cpu":
+            return 1000 if self.is_picture else 10_000
+        return max(1, CARD_PIXELS // math.prod(self.shape[:2])) if self.is_picture else CARD_ROWS
+
+    def kept_type(self, device: torch.device) -> Any:
+        """Return the type of the values that a device keeps: on a GPU grey values stay a byte each.
+
+        A CPU keeps floats, as it would convert the same values anew in each epoch.
+        """
+        is_bytes = self.unit == 255 and self.directions is None and device.type != "cpu"
+        return np.uint8 if is_bytes else np.float32
 
     def __call__(self, images: NDArray[Any]) -> Tensor:
         """Return images (N, *shape) as the network takes them: float32 (N, d) or (N, C, H, W), on the CPU.
+
+        Raises
+        ------
+        UserError
+            If the images have another shape or type than those of the training.
+        """
+        return self.lay_out(self.keep(images, torch.device("cpu")))
+
+    def keep(self, images: NDArray[Any], device: torch.device) -> Tensor:
+        """Return images (N, *shape) as a device keeps them for `lay_out`: vectors (N, d), or pictures as they are.
 
         Raises
         ------
@@ -74,14 +104,26 @@ class Preparation:
             raise UserError(f"type is {images.dtype}, but training had {'uint8' if self.unit == 255 else 'floats'}")
         if self.directions is not None and self.centre is not None:
             projected = [(_in_units(part, self.unit) - self.centre) @ self.directions for part in in_parts(images)]
-            return torch.from_numpy(np.concatenate(projected).astype(np.float32))
-        if self.is_picture:
-            images = np.moveaxis(images, 3, 1) if images.ndim == 4 else images[:, None]
-        else:
+            return torch.from_numpy(np.concatenate(projected).astype(np.float32)).to(device)
+
+        if not self.is_picture:
             images = images.reshape(len(images), -1)
             images = images if self.pixels is None else np.take(images, self.pixels, axis=1)
-        x = torch.from_numpy(np.array(images, np.float32, order="C"))  # a copy
-        return x.div_(self.unit) if self.unit != 1 else x
+        kept = torch.from_numpy(np.array(images, self.kept_type(device), order="C"))  # a copy
+        if kept.is_floating_point() and self.unit != 1:
+            kept.div_(self.unit)
+        return kept.to(device)
+
+    def lay_out(self, kept: Tensor) -> Tensor:
+        """Return images that a device keeps as the network takes them, on this device."""
+        if kept.dtype == torch.uint8:
+            kept = kept.to(torch.float32).div_(self.unit)
+        if not self.is_picture:
+            return kept
+        if kept.ndim == 3:
+            return kept.unsqueeze(1)
+        pictures = kept.permute(0, 3, 1, 2)  # in memory, the channels stay last
+        return pictures if self.channels_last else pictures.contiguous()
 
 
 class TestSet:
@@ -100,7 +142,7 @@ class TestSet:
     share_positive : float
         Share of positives among the test images.
     rows : Tensor
-        The test images as the network takes them, on the device.
+        The test images as the device keeps them.
     sides : (Tensor, Tensor)
         Indices of the positive and of the negative ones.
     """
@@ -116,15 +158,16 @@ class TestSet:
         self.share_positive = float(np.mean(self.labels > 0))
 
     def place(self, preparation: Preparation, device: torch.device) -> None:
-        """Lay out the images for a network, on the device."""
-        self._preparation, self._device = preparation, device
-        self.rows = preparation(self.images).to(device)
+        """Put the images for a network on the device."""
+        self._preparation = preparation
+        self._device = device
+        self.rows = preparation.keep(self.images, device)
         positive, negative = (torch.from_numpy(np.flatnonzero(self.labels * side > 0)).to(device) for side in (1, -1))
         self.sides = positive, negative
 
     def train_rows(self, indices: NDArray[np.int64]) -> Tensor:
-        """Return training images, laid out."""
-        return self._preparation(self.train_images[indices]).to(self._device)
+        """Return training images as the device keeps them."""
+        return self._preparation.keep(self.train_images[indices], self._device)
 
 
 def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
@@ -147,7 +190,8 @@ def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
         return Preparation(shape, unit, centre=centre, directions=directions)
     if settings.network == "resnet34" and len(shape) not in (2, 3):
         raise UserError(f"rows of shape {shape} are not pictures; resnet34 needs (H, W) or (H, W, C)")
-    return Preparation(shape, unit, is_picture=len(shape) in (2, 3))
+    is_picture = len(shape) in (2, 3)
+    return Preparation(shape, unit, is_picture=is_picture, channels_last=settings.network == "resnet34")
 
 
 def in_parts(images: NDArray[Any], rows: int = 10_000) -> Iterator[NDArray[Any]]:
@@ -249,6 +293,19 @@ def choose_device(requested: str) -> torch.device:
     return torch.device(requested if number else "cuda" if available else "cpu")
 
 
+def check_compiler(device: torch.device) -> None:
+    """Raise `UserError` unless there is what PyTorch compiles networks with: a C++ compiler, and Triton for a GPU."""
+    usual = {"darwin": "clang++", "win32": "cl"}.get(sys.platform, "g++")
+    compiler = os.environ.get("CXX", usual)
+    if shutil.which(compiler) is None:
+        raise UserError(
+            f"compile needs a C++ compiler, and {compiler} is not there; install it, name another one in the variable "
+            "CXX, or set compile to false"
+        )
+    if device.type == "cuda" and importlib.util.find_spec("triton") is None:
+        raise UserError("compile needs the package triton for a GPU; install it, or set compile to false")
+
+
 class Networks:
     """S modules of one kind that compute side by side: one as it is, several with their weights in one tensor each.
 
@@ -260,7 +317,8 @@ class Networks:
         What each returns for an image; with 1, there is no axis for it.
     device : torch.device
     settings : Settings
-        With the precision ``bfloat16``, matrix products use it, but weights and outputs do not.
+        With the precision ``bfloat16``, matrix products use it, but weights and outputs do not. With ``compile``,
+        PyTorch compiles the module, which stays what it is.
 
     Attributes
     ----------
@@ -270,16 +328,33 @@ class Networks:
         The factor of the learning rate of each of `parameters`.
     state : dict from str to Tensor
         All weights and buffers, such as the running statistics of batch normalisation.
+
+    Raises
+    ------
+    UserError
+        If `rates` names no parameter, or the module is to be compiled and cannot be.
     """
 
     def __init__(
-        self, modules: Sequence[nn.Module], preparation: Preparation, outputs: int, device: Any, settings: Settings
+        self,
+        modules: Sequence[nn.Module],
+        preparation: Preparation,
+        outputs: int,
+        device: torch.device,
+        settings: Settings,
     ) -> None:
         self.modules = [module.to(device) for module in modules]
         self.preparation, self.outputs, self.bfloat16 = preparation, outputs, settings.precision == "bfloat16"
         self.module = self.modules[0]
         perceptron = settings.network in ("mlp", "components")
-        self.in_parts = perceptron and torch.device(device).type == "cpu"
+        self.in_parts = perceptron and device.type == "cpu"
+        self.rows_at_once = preparation.rows_at_once(device)
+        self.compute: Any = self.module
+        if settings.compile:
+            if len(modules) > 1:
+                raise UserError("compile is for one seed at a time; train the seeds one after the other")
+            check_compiler(device)
+            self.compute = torch.compile(self.module)
         if len(modules) == 1:
             self.state = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
         else:
@@ -313,16 +388,34 @@ class Networks:
     def _alone(self, x: Tensor) -> Tensor:
         if self.in_parts:
             return torch.cat([self.module(part) for part in x.split(FAST_ROWS)])
-        return self.module(x)
+        return self.compute(x)
 
     def _one(self, state: dict[str, Tensor], x: Tensor) -> Tensor:
         return functional_call(self.module, state, (x,))
 
-    def scores(self, x: Tensor) -> Tensor:
-        """Return the outputs (S, N) or (S, N, outputs) of images x (N, ...) for all, without gradients."""
+    def scores(self, kept: Tensor) -> Tensor:
+        """Return the outputs (S, N) or (S, N, outputs) of images for all, without gradients.
+
+        Parts that do not fit into the memory of a GPU are halved, then and from then on.
+
+        Parameters
+        ----------
+        kept : Tensor, shape (N, ...)
+            As `Preparation.keep` returns images.
+        """
         self.module.eval()
-        with torch.no_grad():
-            return torch.cat([self(part[None]) for part in x.split(self.preparation.chunk)], dim=1)
+        while True:
+            try:
+                return self._scores_in_parts(kept)
+            except torch.OutOfMemoryError:
+                if self.rows_at_once == 1:
+                    raise
+                self.rows_at_once = math.ceil(min(self.rows_at_once, len(kept)) / 2)
+
+    @torch.no_grad()
+    def _scores_in_parts(self, kept: Tensor) -> Tensor:
+        parts = kept.split(self.rows_at_once)
+        return torch.cat([self(self.preparation.lay_out(part)[None]) for part in parts], dim=1)
 
     def trained(self) -> list[nn.Module]:
         """Return the S modules with their current weights, ready for scoring."""

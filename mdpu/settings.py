@@ -90,6 +90,8 @@ class Settings:
         A key of `NETWORKS`, a PyTorch module, or a function from the shape of a row to a module.
     architecture : mapping
         The named network's own settings, such as ``hidden``; those left out have their defaults.
+    compile : bool
+        Whether PyTorch compiles the network (``torch.compile``), for one that is not small, one seed at a time.
     rates : mapping from str to float
         Factors of the learning rate of parameters by the beginning of their names, such as ``{"features": 0.1}``.
 
@@ -109,6 +111,7 @@ class Settings:
     precision: str = "float32"
     network: Any = "mlp"
     architecture: Mapping[str, Any] = field(default_factory=dict)
+    compile: bool = False
     rates: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -117,6 +120,12 @@ class Settings:
         for name, value, kind, least, needed in numbers:
             if isinstance(value, bool) or not isinstance(value, kind) or not least <= value < math.inf:
                 raise UserError(f"{name} is {value!r}; {needed} is needed")
+        if not isinstance(self.compile, bool):
+            raise UserError(f"compile is {self.compile!r}; true or false is needed")
+        if self.compile and isinstance(self.network, str) and "hidden" in NETWORKS.get(self.network, {}):
+            raise UserError(
+                f"compile is for networks that are not small; leave it out for the perceptron {self.network}"
+            )
         known = NETWORKS.get(self.network, {}) if isinstance(self.network, str) else {}
         choices: list[tuple[str, Any, Collection[str]]]
         choices = [(name, value, CHOICES[name]) for name, value in vars(self).items() if name in CHOICES]
@@ -153,8 +162,13 @@ class Settings:
         )
 
     def flat(self) -> dict[str, Any]:
-        """Return the settings as `parse` takes them, with the network's defaults, ready for JSON; ``rates`` if any."""
-        own = {k: v for k, v in vars(self).items() if k != "architecture" and (k != "rates" or v)}
+        """Return the settings as `parse` takes them, with the network's defaults, ready for JSON.
+
+        ``rates`` and ``compile`` are among them if there are any, so that keys of runs without them stay.
+        """
+        omitted = {"architecture"}
+        omitted |= {name for name in ("rates", "compile") if not getattr(self, name)}
+        own = {name: value for name, value in vars(self).items() if name not in omitted}
         return own | dict(self.architecture)
 
 

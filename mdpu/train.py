@@ -39,7 +39,7 @@ from mdpu.networks import Networks, Preparation, TestSet, in_parts, make_network
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task, rate_factor
 
-LARGE = 2**29  # bytes of float32 images in use from which on they are read where they lie, as memory maps are
+LARGE = 2**29  # bytes of images in use from which on they are read where they lie, as memory maps are
 FADED = 3  # scores that training starts from fade over the first 1/3 of the epochs
 ALONE = threading.RLock()  # trainings in threads would disturb each other's generators and precision, so one waits
 OnEpochEnd = Callable[[int, list[dict[str, float]]], Any]
@@ -80,8 +80,9 @@ class Trained:
             return np.where(self.module(images) > 0.5, 1, -1).astype(np.float32)
         device = next(self.module.parameters()).device
         found = []
-        for part in in_parts(images, self.preparation.chunk):
-            found.append(self.module(self.preparation(part).to(device)).float().cpu())
+        for part in in_parts(images, self.preparation.rows_at_once(torch.device("cpu"))):
+            kept = self.preparation.keep(part, device)
+            found.append(self.module(self.preparation.lay_out(kept)).float().cpu())
         outputs = torch.cat(found).numpy()
         return outputs.reshape(len(images)) if outputs.size == len(images) else outputs
 
@@ -240,9 +241,10 @@ def minibatches(
     epoch : int
     """
     n, n_unlabeled = tuples.shape[1], unlabeled.shape[1]
-    orders = [np.stack([Stream(seed, "tuple order", epoch).permutation(n) for seed in seeds])]
-    orders += [np.stack([Stream(seed, "unlabeled order", epoch).permutation(n_unlabeled) for seed in seeds])]
-    tuple_order, unlabeled_order = (torch.from_numpy(order).to(tuples.device) for order in orders)
+    of_tuples = np.stack([Stream(seed, "tuple order", epoch).permutation(n) for seed in seeds])
+    of_unlabeled = np.stack([Stream(seed, "unlabeled order", epoch).permutation(n_unlabeled) for seed in seeds])
+    orders = torch.from_numpy(np.concatenate([of_tuples, of_unlabeled], axis=1)).to(tuples.device)  # one transfer
+    tuple_order, unlabeled_order = orders.split([n, n_unlabeled], dim=1)
     tuples = torch.take_along_dim(tuples, tuple_order.unsqueeze(-1), dim=1)
     unlabeled = torch.take_along_dim(unlabeled, unlabeled_order, dim=1)
     for first in range(0, n, batch):
@@ -388,7 +390,7 @@ class Checkpoint:
 
 
 class _Images:
-    """The images that samples name, on the device and as the network takes them; large ones are read when named.
+    """The images that samples name, on the device, for the network; large ones are read when named.
 
     `used` are their rows in order; `tuples` (S, n, M) and `unlabeled` (S, n_unlabeled) are places among these, or -1.
     """
@@ -402,15 +404,18 @@ class _Images:
         self.images, self.used, self.preparation, self.device = images, used, preparation, device
         self.tuples = torch.from_numpy(np.where(tuples < 0, -1, np.searchsorted(used, tuples))).to(device)
         self.unlabeled = torch.from_numpy(np.searchsorted(used, unlabeled)).to(device)
-        large = 4 * len(used) * math.prod(images.shape[1:]) > LARGE
-        self.kept = None if large else preparation(images[used]).to(device)
+        size = np.dtype(preparation.kept_type(device)).itemsize
+        is_large = size * len(used) * math.prod(images.shape[1:]) > LARGE
+        self.kept = None if is_large else preparation.keep(images[used], device)
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Return the images (S, B, ...) at places (S, B) among those in use."""
-        if self.kept is not None:
-            return self.kept.index_select(0, rows.flatten()).unflatten(0, rows.shape)
-        named = self.images[self.used[rows.flatten().cpu().numpy()]]
-        return self.preparation(named).to(self.device).unflatten(0, rows.shape)
+        if self.kept is None:
+            named = self.images[self.used[rows.flatten().cpu().numpy()]]
+            kept = self.preparation.keep(named, self.device)
+        else:
+            kept = self.kept.index_select(0, rows.flatten())
+        return self.preparation.lay_out(kept).unflatten(0, rows.shape)
 
 
 @contextmanager

@@ -17,12 +17,12 @@ from mdpu.networks import Preparation
 @contextmanager
 def in_float64() -> Iterator[None]:
     """Let networks, their input and all sums be float64, so that rounding stays far below what a change moves."""
-    prepared = Preparation.__call__
+    laid_out = Preparation.lay_out
     made = trainer.make_network
     default = torch.get_default_dtype()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.Tensor, "float", torch.Tensor.double)
-        patch.setattr(Preparation, "__call__", lambda self, images: prepared(self, images).double())
+        patch.setattr(Preparation, "lay_out", lambda self, kept: laid_out(self, kept).double())
         patch.setattr(trainer, "make_network", lambda *arguments: made(*arguments).double())
         torch.set_default_dtype(torch.float64)
         try:

@@ -47,7 +47,7 @@ class CorrectedRisk(Objective):
     def terms_of_several_sizes(self, tuples: Tensor, unlabeled: Tensor, sizes: Tensor) -> Tensor:
         """Return the means of the terms (S, 4) of each size, by the numbers of their tuples."""
         weights = self.weights[sizes - 1]  # (S, B, 4)
-        absent = sizes.new_tensor(range(tuples.shape[2])) >= sizes[..., None]  # (S, B, M)
+        absent = torch.arange(tuples.shape[2], device=sizes.device) >= sizes[..., None]  # (S, B, M)
         terms = []
         for i, label in enumerate((1, -1)):
             losses = self.loss(tuples.masked_fill(absent, 0.0), label).masked_fill(absent, 0.0)

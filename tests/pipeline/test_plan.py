@@ -253,6 +253,17 @@ def test_every_run_that_is_shipped_of_own_images_is_found():
     assert all(not plan.to_train(cell) for cell in plan.cells)
 
 
+def test_a_compiled_training_has_a_key_of_its_own_and_a_perceptron_is_not_compiled():
+    plain, compiled = (
+        Plan(config(datasets=["deep"], protocol__training__networks__resnet34__compile=value))
+        for value in (False, True)
+    )
+    assert all(plain.key(run) != compiled.key(run) for run in plain.runs)
+    assert "compile" not in plain.spec(plain.runs[0].cell)["settings"]
+    with pytest.raises(UserError, match=r"networks\.mlp"):
+        Plan(config(protocol__training__networks__mlp__compile=True))
+
+
 def test_own_images_have_keys_once_their_checksum_is_known(tmp_path):
     own = {"title": "Own", "source": f"{tmp_path}/own.npz", "positive": [0], "negative": [1], "network": "mlp"}
     one, two = "1" * 64, "2" * 64
