@@ -32,8 +32,8 @@ from mdpu.settings import Settings
 COMPONENTS = 60  # numbers per image that `components` learns from, instead of 784 pixels: a step costs less
 FAST_ROWS = 500  # rows that a perceptron scores at once on a CPU, whose cache then holds its activations
 SEEN = 10_000  # images that the components are learned from, spread over all
-# Of a part that a GPU scores at once. 64 channels of so many pixels are 1 GiB, less than a training step of ResNet-34
-# holds, so that measures need no more memory than training and jobs beside this one keep theirs.
+# Of a part that a GPU scores at once. 64 channels of so many pixels are 1 GiB, less than a training
+# step of ResNet-34 holds, so that measures take no memory from jobs beside this one.
 CARD_PIXELS = 2**22
 CARD_ROWS = 100_000  # of vectors
 
@@ -51,7 +51,8 @@ class Preparation:
     is_picture : bool
         Whether the network takes pictures (N, C, H, W).
     channels_last : bool
-        Whether the channels of a picture are neighbours in memory, which convolutions of a GPU are made for.
+        Whether the channels of a picture are neighbours in memory, which convolutions of a GPU are
+        made for.
     pixels : ndarray, int64, optional
         The pixels that vectors consist of, in order; all of them unless given.
     centre, directions : ndarray, float32, shapes (d,) and (d, components), optional
@@ -91,7 +92,7 @@ class Preparation:
         return self.lay_out(self.keep(images, torch.device("cpu")))
 
     def keep(self, images: NDArray[Any], device: torch.device) -> Tensor:
-        """Return images (N, *shape) as a device keeps them for `lay_out`: vectors (N, d), or pictures as they are.
+        """Return images (N, *shape) as a device keeps them for `lay_out`: vectors, or pictures.
 
         Raises
         ------
@@ -191,7 +192,8 @@ def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
     if settings.network == "resnet34" and len(shape) not in (2, 3):
         raise UserError(f"rows of shape {shape} are not pictures; resnet34 needs (H, W) or (H, W, C)")
     is_picture = len(shape) in (2, 3)
-    return Preparation(shape, unit, is_picture=is_picture, channels_last=settings.network == "resnet34")
+    channels_last = settings.network == "resnet34"
+    return Preparation(shape, unit, is_picture=is_picture, channels_last=channels_last)
 
 
 def in_parts(images: NDArray[Any], rows: int = 10_000) -> Iterator[NDArray[Any]]:
@@ -294,13 +296,13 @@ def choose_device(requested: str) -> torch.device:
 
 
 def check_compiler(device: torch.device) -> None:
-    """Raise `UserError` unless there is what PyTorch compiles networks with: a C++ compiler, and Triton for a GPU."""
+    """Raise `UserError` unless there is a C++ compiler, and Triton for a GPU, to compile with."""
     usual = {"darwin": "clang++", "win32": "cl"}.get(sys.platform, "g++")
     compiler = os.environ.get("CXX", usual)
     if shutil.which(compiler) is None:
         raise UserError(
-            f"compile needs a C++ compiler, and {compiler} is not there; install it, name another one in the variable "
-            "CXX, or set compile to false"
+            f"compile needs a C++ compiler, and {compiler} is not there; install it, name another one "
+            "in the variable CXX, or set compile to false"
         )
     if device.type == "cuda" and importlib.util.find_spec("triton") is None:
         raise UserError("compile needs the package triton for a GPU; install it, or set compile to false")

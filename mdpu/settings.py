@@ -91,7 +91,8 @@ class Settings:
     architecture : mapping
         The named network's own settings, such as ``hidden``; those left out have their defaults.
     compile : bool
-        Whether PyTorch compiles the network (``torch.compile``), for one that is not small, one seed at a time.
+        Whether PyTorch compiles the network (``torch.compile``), which must not be small, one seed at
+        a time.
     rates : mapping from str to float
         Factors of the learning rate of parameters by the beginning of their names, such as ``{"features": 0.1}``.
 
@@ -122,11 +123,9 @@ class Settings:
                 raise UserError(f"{name} is {value!r}; {needed} is needed")
         if not isinstance(self.compile, bool):
             raise UserError(f"compile is {self.compile!r}; true or false is needed")
-        if self.compile and isinstance(self.network, str) and "hidden" in NETWORKS.get(self.network, {}):
-            raise UserError(
-                f"compile is for networks that are not small; leave it out for the perceptron {self.network}"
-            )
         known = NETWORKS.get(self.network, {}) if isinstance(self.network, str) else {}
+        if self.compile and "hidden" in known:
+            raise UserError(f"compile is not for small networks; leave it out for {self.network}")
         choices: list[tuple[str, Any, Collection[str]]]
         choices = [(name, value, CHOICES[name]) for name, value in vars(self).items() if name in CHOICES]
         choices += [] if callable(self.network) else [("network", self.network, NETWORKS)]  # modules are callable
@@ -164,7 +163,7 @@ class Settings:
     def flat(self) -> dict[str, Any]:
         """Return the settings as `parse` takes them, with the network's defaults, ready for JSON.
 
-        ``rates`` and ``compile`` are among them if there are any, so that keys of runs without them stay.
+        ``rates`` and ``compile`` are among them if there are any: keys of runs without them stay.
         """
         omitted = {"architecture"}
         omitted |= {name for name in ("rates", "compile") if not getattr(self, name)}

@@ -241,9 +241,12 @@ def minibatches(
     epoch : int
     """
     n, n_unlabeled = tuples.shape[1], unlabeled.shape[1]
-    of_tuples = np.stack([Stream(seed, "tuple order", epoch).permutation(n) for seed in seeds])
-    of_unlabeled = np.stack([Stream(seed, "unlabeled order", epoch).permutation(n_unlabeled) for seed in seeds])
-    orders = torch.from_numpy(np.concatenate([of_tuples, of_unlabeled], axis=1)).to(tuples.device)  # one transfer
+    drawn = []
+    for seed in seeds:
+        of_tuples = Stream(seed, "tuple order", epoch).permutation(n)
+        of_unlabeled = Stream(seed, "unlabeled order", epoch).permutation(n_unlabeled)
+        drawn.append(np.concatenate([of_tuples, of_unlabeled]))
+    orders = torch.from_numpy(np.stack(drawn)).to(tuples.device)  # one transfer
     tuple_order, unlabeled_order = orders.split([n, n_unlabeled], dim=1)
     tuples = torch.take_along_dim(tuples, tuple_order.unsqueeze(-1), dim=1)
     unlabeled = torch.take_along_dim(unlabeled, unlabeled_order, dim=1)
@@ -432,7 +435,7 @@ def _generators_and_precision(device: torch.device, precision: str) -> Iterator[
         try:
             torch.set_float32_matmul_precision("high" if takes_tf32 else "highest")
             cudnn.allow_tf32 = takes_tf32
-            cudnn.benchmark = is_card  # it times its convolutions once for each shape and takes the fastest
+            cudnn.benchmark = is_card  # times its convolutions once a shape and takes the fastest
             yield
         finally:
             torch.set_float32_matmul_precision(before[0])

@@ -68,7 +68,7 @@ def least_used_gpu(device: torch.device) -> Iterator[torch.device]:
 
 
 def precision_on(device: torch.device, precision: str) -> str:
-    """Return the precision of products on a device where one is asked for; a CPU computes TF32's in float32."""
+    """Return the precision of products on a device, given the one asked for; no CPU has TF32."""
     return "float32" if precision == "tf32" and device.type == "cpu" else precision
 
 

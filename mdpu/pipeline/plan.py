@@ -212,7 +212,7 @@ class Protocol:
     def settings(self, variant: str, network: str) -> Settings:
         """Return the trainer's settings for a network under a variant.
 
-        A network's own keys come before those of all networks, and a variant's before those of the protocol.
+        A network's own keys come before those of all networks, a variant's before the protocol's.
         """
         known(variant, self.variants, "variant")
         values: Config = {}
