@@ -1,16 +1,20 @@
-"""Compare two sets of finished runs in pairs: what a change of the trainer, or of a setting, does to accuracy.
+r"""Compare two sets of finished runs in pairs: what a change does to accuracy.
+
+The change is one of the trainer, or of a setting.
 
     python benchmarks/paired.py results/reference/runs/mnist.parquet other/mnist.parquet
-    python benchmarks/paired.py before/ after/ --last 10 --by method dataset --first precision=bfloat16
+    python benchmarks/paired.py before/ after/ --last 10 --by method dataset \
+        --first precision=bfloat16
 
-Each side is a packed file, a cell's file, or a folder of such files (`mdpu.pipeline.store`). Two runs are a pair if the
-same was asked of them but for `RECIPE` and for the settings that --apart names. Where a side has several runs of one
-pair, --first and --second say which settings count.
+Each side is a packed file, a cell's file, or a folder of such files (`mdpu.pipeline.store`). Two
+runs are a pair if the same was asked of them but for `RECIPE` and for the settings that --apart
+names. Where a side has several runs of one pair, --first and --second say which settings count.
 
-A line is a group of pairs: both mean accuracies in percent, each a mean over the last epochs; the mean difference,
-second less first, with Student's interval of 95 % over pairs; its deviation; the largest difference; and in how many
-pairs the second is the better one. Trials of a cell are independent, and cells share images, so the interval is about
-new trials on these images. A run that diverged counts as missing.
+A line is a group of pairs: both mean accuracies in percent, each a mean over the last epochs; the
+mean difference, second less first, with Student's interval of 95 % over pairs; its deviation; the
+largest difference; and in how many pairs the second is the better one. Trials of a cell are
+independent, and cells share images, so the interval is about new trials on these images. A run that
+diverged counts as missing.
 """
 
 from __future__ import annotations
@@ -32,18 +36,23 @@ AXES = ("dataset", "tuple_size", "prior", "method", "loss")
 
 def runs_of(place: Path) -> Iterator[Stored]:
     """Yield the runs of a file, or of all files of a folder."""
-    for file in sorted(place.rglob("*.parquet")) if place.is_dir() else [place]:
+    files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
+    for file in files:
         yield from read_runs(file).values()
 
 
 def has(settings: Mapping[str, Any], wanted: Sequence[str]) -> bool:
-    """Return whether settings are those of texts ``name=value``, the values in JSON or as they are."""
-    pairs = (text.partition("=")[::2] for text in wanted)
-    return all(value in (str(settings.get(name)), json.dumps(settings.get(name))) for name, value in pairs)
+    """Return whether settings are those of texts ``name=value``, values in JSON or as they are."""
+    for text in wanted:
+        name, _, value = text.partition("=")
+        setting = settings.get(name)
+        if value not in (str(setting), json.dumps(setting)):
+            return False
+    return True
 
 
 def accuracies(place: Path, last: int, apart: Sequence[str], wanted: Sequence[str]) -> pd.DataFrame:
-    """Return a row for each run: what pairs it, the axes that groups are made of, and its accuracy in percent.
+    """Return a row for each run: what pairs it, the axes of groups, and its accuracy in percent.
 
     Raises
     ------
@@ -52,57 +61,115 @@ def accuracies(place: Path, last: int, apart: Sequence[str], wanted: Sequence[st
     """
     rows = []
     for run in runs_of(place):
-        asked = {key: value for key, value in run.about["asked"].items() if key != "recipe"}
-        trained = {**asked["settings"], "precision": run.about.get("precision", asked["settings"]["precision"])}
-        if not has(trained, wanted):
+        asked = run.about["asked"]
+        settings = asked["settings"]
+        precision = run.about.get("precision", settings["precision"])
+        if not has({**settings, "precision": precision}, wanted):
             continue
-        asked["settings"] = {key: value for key, value in asked["settings"].items() if key not in apart}
-        axes = {**asked, **asked["sampling"], "dataset": asked["trial"].partition("/")[0]}
-        accuracy = 100 * run.history["accuracy"].tail(last).mean(skipna=False)
-        pair = json.dumps(asked, sort_keys=True)
-        rows.append({"pair": pair, **{axis: axes[axis] for axis in AXES}, "accuracy": accuracy})
+
+        accuracy = run.history["accuracy"].tail(last).mean(skipna=False)
+        rows.append(
+            {
+                "pair": pair_of(asked, apart),
+                **axes_of(asked),
+                "accuracy": 100 * accuracy,
+            }
+        )
+
     table = pd.DataFrame(rows)
-    if table.empty or table["pair"].duplicated().any():
-        what = "holds no such run" if table.empty else "holds several runs of one pair"
-        raise SystemExit(f"{place} {what}; see --first, --second and --apart")
+    hint = "see --first, --second and --apart"
+    if table.empty:
+        raise SystemExit(f"{place} holds no such run; {hint}")
+    if table["pair"].duplicated().any():
+        raise SystemExit(f"{place} holds several runs of one pair; {hint}")
     return table
+
+
+def pair_of(asked: Mapping[str, Any], apart: Sequence[str]) -> str:
+    """Return what is asked of both runs of a pair, as a text."""
+    common = {key: value for key, value in asked.items() if key != "recipe"}
+    settings = asked["settings"].items()
+    common["settings"] = {key: value for key, value in settings if key not in apart}
+    return json.dumps(common, sort_keys=True)
+
+
+def axes_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a run's values on the axes of groups."""
+    dataset = asked["trial"].partition("/")[0]
+    values = {**asked, **asked["sampling"], "dataset": dataset}
+    return {axis: values[axis] for axis in AXES}
 
 
 def summary(pairs: pd.DataFrame) -> dict[str, str]:
     """Return the line of a group of pairs."""
-    apart = (pairs["accuracy_second"] - pairs["accuracy_first"]).dropna()
-    n, mean = len(apart), apart.mean()
-    half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * apart.std() / n**0.5 if n > 1 else float("nan")
+    differences = (pairs["accuracy_second"] - pairs["accuracy_first"]).dropna()
+    n = len(differences)
+    mean = differences.mean()
+    half = float("nan")
+    if n > 1:
+        half = stats.t.ppf((1 + LEVEL) / 2, n - 1) * differences.std() / n**0.5
+    largest = "–"
+    if n:
+        largest = f"{differences[differences.abs().idxmax()]:+.2f}"
     return {
         "pairs": str(n),
         "first": f"{pairs['accuracy_first'].mean():.2f}",
         "second": f"{pairs['accuracy_second'].mean():.2f}",
         "difference": f"{mean:+.2f} ({mean - half:+.2f} to {mean + half:+.2f})",
-        "deviation": f"{apart.std():.2f}",
-        "largest": f"{apart[apart.abs().idxmax()]:+.2f}" if n else "–",
-        "better": f"{(apart > 0).sum()} of {n}",
+        "deviation": f"{differences.std():.2f}",
+        "largest": largest,
+        "better": f"{(differences > 0).sum()} of {n}",
     }
+
+
+def compare(first: pd.DataFrame, second: pd.DataFrame, by: list[str]) -> list[dict[str, str]]:
+    """Return a line for each group of pairs, and one for all.
+
+    Raises
+    ------
+    SystemExit
+        If there is no pair.
+    """
+    pairs = first.merge(second[["pair", "accuracy"]], on="pair", suffixes=("_first", "_second"))
+    if pairs.empty:
+        raise SystemExit("no run of one side is a pair with one of the other")
+
+    lines = []
+    for values, group in pairs.groupby(by):
+        lines.append({**dict(zip(by, values, strict=True)), **summary(group)})
+    title = {**dict.fromkeys(by, ""), by[0]: "all"}
+    lines.append({**title, **summary(pairs)})
+    return lines
+
+
+def parse() -> argparse.Namespace:
+    """Return the arguments of the command."""
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("sides", nargs=2, type=Path, metavar="RUNS")
+    add("--last", type=int, default=10, help="epochs whose mean accuracy counts")
+    add("--by", nargs="+", default=["method"], choices=AXES, help="what makes a group")
+    add("--apart", nargs="*", default=["precision"], help="settings in which a pair may differ")
+    setting = {"nargs": "+", "default": [], "metavar": "NAME=VALUE"}
+    add("--first", **setting, help="settings that the first side has")
+    add("--second", **setting)
+    return parser.parse_args()
 
 
 def main() -> None:
     """Print the table as Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sides", nargs=2, type=Path, metavar="RUNS")
-    parser.add_argument("--last", type=int, default=10, help="epochs whose mean accuracy counts")
-    parser.add_argument("--by", nargs="+", default=["method"], choices=AXES, help="what makes a group")
-    parser.add_argument("--apart", nargs="*", default=["precision"], help="settings in which a pair may differ")
-    parser.add_argument("--first", nargs="+", default=[], metavar="NAME=VALUE", help="settings that the first side has")
-    parser.add_argument("--second", nargs="+", default=[], metavar="NAME=VALUE")
-    asked = parser.parse_args()
-    sides = zip(asked.sides, (asked.first, asked.second), strict=True)
-    first, second = (accuracies(place, asked.last, asked.apart, wanted) for place, wanted in sides)
-    pairs = first.merge(second[["pair", "accuracy"]], on="pair", suffixes=("_first", "_second"))
-    if pairs.empty:
-        raise SystemExit("no run of one side is a pair with one of the other")
-    lines = [{**dict(zip(asked.by, key, strict=True)), **summary(own)} for key, own in pairs.groupby(asked.by)]
-    lines.append({**dict.fromkeys(asked.by, ""), asked.by[0]: "all", **summary(pairs)})
+    arguments = parse()
+    place, other_place = arguments.sides
+    first = accuracies(place, arguments.last, arguments.apart, arguments.first)
+    second = accuracies(other_place, arguments.last, arguments.apart, arguments.second)
+    lines = compare(first, second, arguments.by)
+
     names = list(lines[0])
-    ruler = ["---"] * len(asked.by) + ["---:"] * (len(names) - len(asked.by))
+    texts = len(arguments.by)
+    ruler = ["---"] * texts + ["---:"] * (len(names) - texts)
     for cells in (names, ruler, *(line.values() for line in lines)):
         print(f"| {' | '.join(map(str, cells))} |")
 
