@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from readings import show
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.published import beside_published
@@ -84,6 +83,15 @@ def distances(
         }
 
 
+def show(rows: pd.DataFrame) -> None:
+    """Print rows as a Markdown table; distances have one digit."""
+    print(f"| {' | '.join(rows)} |")
+    print("|" + " --- |" * len(rows.columns))
+    for row in rows.itertuples(index=False):
+        cells = [f"{value:.1f}" if isinstance(value, float) else str(value) for value in row]
+        print(f"| {' | '.join(cells)} |")
+
+
 def main() -> None:
     """Print the distances."""
     plan = Plan(load_config([REPOSITORY / "config" / "baselines.yaml"]))
@@ -92,7 +100,8 @@ def main() -> None:
     for published, methods in CANDIDATES.items():
         for method in methods:
             rows += distances(means, plan, published, method)
-    show("Distance from the paper, in points", rows, 1)
+    print("\nDistance from the paper, in points\n")
+    show(pd.DataFrame(rows))
 
 
 if __name__ == "__main__":
