@@ -1,7 +1,8 @@
 """Shared by the fault harnesses: a workflow to disturb and compare, and rounds in a file.
 
-A harness writes each round into the file of ``--out``. Started again with the same file, it goes on from it; to try
-everything anew, delete the file. At its end it prints how many rounds had each outcome.
+A harness writes each round into the file of ``--out``. Started again with the same file, it goes on
+from it; to try everything anew, delete the file. At its end it prints how many rounds had each
+outcome.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,12 +21,15 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 RESULTS = ROOT / "results"
 COMMAND = ["./run", "paper", "--configfile", str(HERE / "tiny.yaml"), "--cores", "2"]
-SHARED = ("datasets", "labels", "splits", "runs", "tiny")  # folders of results that the workflow makes
+MADE = ("datasets", "labels", "splits", "runs", "tiny")  # folders of results
 
 
 def parser_of(description: str | None) -> argparse.ArgumentParser:
     """Return a parser that shows a description as it stands, with the file of the rounds."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--out", type=Path, required=True)
     return parser
 
@@ -38,7 +43,7 @@ def succeed() -> None:
 
 def clear() -> None:
     """Delete what the workflow makes."""
-    for name in SHARED:
+    for name in MADE:
         shutil.rmtree(RESULTS / name, ignore_errors=True)
 
 
@@ -49,20 +54,27 @@ def numbers() -> pd.DataFrame:
 
 def leftovers() -> list[Path]:
     """Return temporary files and checkpoints that nothing should have left."""
-    files = [path for name in SHARED for path in (RESULTS / name).rglob("*")]
-    return [path for path in files if path.name.startswith(".") or path.suffix == ".checkpoint"]
+    left = []
+    for name in MADE:
+        for path in (RESULTS / name).rglob("*"):
+            if path.name.startswith(".") or path.suffix == ".checkpoint":
+                left.append(path)
+    return left
 
 
 # -- rounds ---------------------------------------------------------------------------------------
 
 
 class Rounds:
-    """The rounds that a harness has tried, in a CSV file that an interrupted harness goes on from."""
+    """The rounds that a harness has tried, in a CSV file from which it goes on if interrupted."""
 
     def __init__(self, path: Path, *columns: str) -> None:
-        self.path, self.columns = path.resolve(), columns
-        told = pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else pd.DataFrame()
-        self.rows: list[dict[str, str]] = told.to_dict("records")  # type: ignore[assignment]
+        self.path = path.resolve()
+        self.columns = columns
+        self.rows: list[dict[Any, str]] = []
+        if path.exists():
+            table = pd.read_csv(path, dtype=str, keep_default_na=False)
+            self.rows = table.to_dict("records")
 
     def add(self, *values: object) -> None:
         """Add a round, a value for each column."""
@@ -71,7 +83,8 @@ class Rounds:
 
     def has(self, *values: object) -> bool:
         """Return whether a round has these values in the first columns."""
-        return any([*row.values()][: len(values)] == [*map(str, values)] for row in self.rows)
+        wanted = [str(value) for value in values]
+        return any(list(row.values())[: len(wanted)] == wanted for row in self.rows)
 
     def count(self, column: str) -> Counter[str]:
         """Return how many rounds have each value of a column."""
