@@ -1,4 +1,7 @@
-"""Sphinx builds the site from these pages: ``./run docs``, or ``python -m sphinx docs docs/_build/html``."""
+"""Sphinx builds the site from these pages.
+
+``./run docs``, or ``python -m sphinx docs docs/_build/html``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from mdpu import __version__  # noqa: E402
 project = "MDPU"
 author = "The MDPU reproduction authors"
 copyright = author
-release = version = __version__
+version = __version__
+release = __version__
 
 extensions = [
     "sphinx.ext.autodoc",
@@ -44,7 +48,7 @@ myst_fence_as_directive = ["mermaid"]
 # The API. Types stand in the docstrings, with shapes, so the signatures go without.
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-toc_object_entries_show_parents = "hide"  # `fit()` fits beside the page, `MDPUClassifier.fit()` does not
+toc_object_entries_show_parents = "hide"  # `fit()` fits beside the page, a class's name does not
 autosummary_generate = True
 autosummary.WELL_KNOWN_ABBREVIATIONS += ("Eq.", "Eqs.")  # no sentence ends there
 templates_path = ["_templates"]
@@ -52,8 +56,18 @@ default_role = "literal"
 numpydoc_show_class_members = False
 
 # The tutorials are run by every build, and shown in this order.
-LESSONS = ["five_minutes", "prior_unknown", "photographs", "table", "text", "noisy_tuples", "counts", "laws"]
-LESSONS += ["reproduce", "theorems"]
+LESSONS = [
+    "five_minutes",
+    "prior_unknown",
+    "photographs",
+    "table",
+    "text",
+    "noisy_tuples",
+    "counts",
+    "laws",
+    "reproduce",
+    "theorems",
+]
 sphinx_gallery_conf = {
     "examples_dirs": "tutorials",
     "gallery_dirs": "auto_tutorials",
@@ -75,8 +89,9 @@ plot_html_show_source_link = False
 plot_html_show_formats = False
 plot_formats = [("svg", 100)]
 
-# No intersphinx: it fetches the indexes of torch, numpy and scikit-learn, and a strict build fails where none answers.
-# `./run docs -b linkcheck` asks other sites, too; the build itself needs no network.
+# No intersphinx: it fetches the indexes of torch, numpy and scikit-learn, and a strict build fails
+# where none answers. `./run docs -b linkcheck` asks other sites, too; the build itself needs no
+# network.
 linkcheck_anchors = False
 
 html_theme = "pydata_sphinx_theme"
@@ -85,7 +100,8 @@ html_static_path = ["_static"]
 html_css_files = ["gallery.css", "layout.css"]
 html_theme_options = {
     "navigation_with_keys": False,
-    "navbar_persistent": ["search-button"],  # the field would have a label that is not what it shows
+    # The field would have a label that is not what it shows.
+    "navbar_persistent": ["search-button"],
     "navigation_depth": 1,  # deeper, the sidebar would have buttons without a name
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
