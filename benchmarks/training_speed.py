@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -43,6 +44,15 @@ METHODS: dict[str, Callable[[Tensor], Tensor]] = {
     "abs": lambda risk: risk.abs(),
 }
 Hook = Callable[[], None]
+
+
+class Job(NamedTuple):
+    """What both loops train."""
+
+    method: str
+    sample: TupleData
+    data: LabelledImages
+    epochs: int
 
 
 def drawn_images() -> LabelledImages:
@@ -74,17 +84,11 @@ def speckles(stream: Stream) -> np.ndarray:
 # -- the two loops: each returns the accuracy of the last epoch ------------------------------------
 
 
-def train_ordinarily(
-    method: str,
-    sample: TupleData,
-    data: LabelledImages,
-    epochs: int,
-    after_epoch: Hook,
-) -> float:
+def train_ordinarily(job: Job, after_epoch: Hook) -> float:
     """Train by an ordinary loop."""
-    images = as_rows(data.train_images)
-    test = as_rows(data.test_images)
-    positive = torch.from_numpy(data.test_labels > 0)
+    images = as_rows(job.data.train_images)
+    test = as_rows(job.data.test_images)
+    positive = torch.from_numpy(job.data.test_labels > 0)
 
     layers = [nn.Linear(784, 300), nn.ReLU(), nn.Linear(300, 300), nn.ReLU(), nn.Linear(300, 1)]
     model = nn.Sequential(*layers, nn.Flatten(0))
@@ -93,15 +97,15 @@ def train_ordinarily(
 
     order = torch.Generator().manual_seed(1)  # the trainer seeds torch's own at every epoch
     batches = {"batch_size": 3000, "shuffle": True, "generator": order}
-    tuples = DataLoader(TensorDataset(images[sample.tuples]), **batches)
-    unlabeled = DataLoader(TensorDataset(images[sample.unlabeled]), **batches)
+    tuples = DataLoader(TensorDataset(images[job.sample.tuples]), **batches)
+    unlabeled = DataLoader(TensorDataset(images[job.sample.unlabeled]), **batches)
 
-    for _ in range(epochs):
+    for _ in range(job.epochs):
         for (some_tuples,), (some_unlabeled,) in zip(tuples, unlabeled, strict=True):
             members = some_tuples.flatten(0, 1)
             risk = risk_of(model(members), model(some_unlabeled), weights)
             adam.zero_grad()
-            METHODS[method](risk).backward()
+            METHODS[job.method](risk).backward()
             adam.step()
 
         with torch.no_grad():
@@ -128,21 +132,15 @@ def risk_of(members: Tensor, unlabeled: Tensor, weights: Sequence[float]) -> Ten
     return sum(weight * mean for weight, mean in zip(weights, means, strict=True))
 
 
-def train_by_mdpu(
-    method: str,
-    sample: TupleData,
-    data: LabelledImages,
-    epochs: int,
-    after_epoch: Hook,
-) -> float:
+def train_by_mdpu(job: Job, after_epoch: Hook) -> float:
     """Train by the trainer."""
-    test = data.test_set()
+    test = job.data.test_set()
     [trained] = train(
-        Task(method, 2, 0.5),
-        data.train_images,
-        [sample],
+        Task(job.method, 2, 0.5),
+        job.data.train_images,
+        [job.sample],
         [1],
-        Settings(epochs=epochs),
+        Settings(epochs=job.epochs),
         evaluation=test,
         on_epoch_end=lambda *_: after_epoch(),
     )
@@ -212,18 +210,18 @@ def in_turns(loops: dict[str, Callable[[Hook], float]]) -> dict[str, tuple[float
     return results
 
 
-def compare(method: str, sample: TupleData, data: LabelledImages, epochs: int) -> dict[str, object]:
+def compare(job: Job) -> dict[str, object]:
     """Return the seconds and accuracies of both loops, and the factor between the seconds."""
-    loops = {}
-    for name, loop in LOOPS.items():
-        loops[name] = partial(loop, method, sample, data, epochs)
-
-    results = in_turns(loops)
-    means = {name: statistics.mean(seconds) for name, (_, seconds) in results.items()}
+    means = {}
+    accuracies = {}
+    results = in_turns({name: partial(loop, job) for name, loop in LOOPS.items()})
+    for name, (accuracy, seconds) in results.items():
+        means[name] = statistics.mean(seconds)
+        accuracies[name] = round(accuracy, 4)
     return {
         "seconds an epoch": {name: round(mean, 3) for name, mean in means.items()},
         "factor": round(means["ordinary"] / means["plain"], 2),
-        "accuracy": {name: round(accuracy, 4) for name, (accuracy, _) in results.items()},
+        "accuracy": accuracies,
     }
 
 
@@ -241,7 +239,7 @@ def main() -> None:
     sample = draw_split(data.train_labels, 2, 0.5, N, N, 1)
     figures = {"device": describe(torch.device("cpu")), "epochs": arguments.epochs}
     for method in METHODS:
-        figures[method] = compare(method, sample, data, arguments.epochs)
+        figures[method] = compare(Job(method, sample, data, arguments.epochs))
     print(json.dumps(figures, indent=2))
 
 
