@@ -6,8 +6,7 @@ python examples/plain_loop.py
 import argparse
 
 import torch
-from digits import LAW, PRIOR, read
-from torch import nn
+from digits import LAW, PRIOR, accuracy_of, perceptron, read
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.data import DataLoader
 from watching import watch
@@ -20,8 +19,8 @@ parser.add_argument("--epochs", type=int, default=30)
 epochs = parser.parse_args().epochs
 
 torch.manual_seed(0)
-images, labels, train, held = read()
-network = nn.Sequential(nn.Flatten(), nn.Linear(64, 100), nn.ReLU(), nn.Linear(100, 1), nn.Flatten(0))
+images, labels, train, held_out = read()
+network = perceptron()
 mean = AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(0.98))
 optimizer = torch.optim.Adam(network.parameters(), lr=3e-3, weight_decay=5e-4)
 loss = TupleLoss(LAW, PRIOR)
@@ -30,13 +29,14 @@ loader = DataLoader(TupleDataset(images, train), batch_size=64, shuffle=True, co
 for epoch in range(epochs):
     for batch in loader:
         optimizer.zero_grad()
-        loss(*batch.split(network(batch.instances))).backward()
+        tuples, unlabeled = batch.split(network(batch.instances))
+        loss(tuples, unlabeled).backward()
         optimizer.step()
         mean.update_parameters(network)
+
     with torch.no_grad():
         scores = mean(torch.from_numpy(images))
-    seen = watch(LAW, PRIOR, scores[held.tuples], scores[held.unlabeled])
-    print(f"epoch {epoch + 1}", *(f"{name} {value:.3f}" for name, value in seen.items()))
+    measures = watch(LAW, PRIOR, scores[held_out.tuples], scores[held_out.unlabeled])
+    print(f"epoch {epoch + 1}", *(f"{name} {value:.3f}" for name, value in measures.items()))
 
-answers = scores[1200:] > 0
-print(f"accuracy {(answers == torch.from_numpy(labels[1200:] > 0)).float().mean():.3f}")
+print(f"accuracy {accuracy_of(scores, labels):.3f}")

@@ -1,4 +1,4 @@
-"""The examples run as they are shown, are short, and learn."""
+"""The examples run as they are shown, and learn."""
 
 import importlib.util
 import re
@@ -25,10 +25,9 @@ COMMANDS = {
 }
 
 
-def test_every_example_is_run_and_has_at_most_sixty_lines():
-    files = {path.stem: path for path in EXAMPLES.glob("*.py")}
-    assert files.keys() == COMMANDS.keys() | {"digits", "watching"}
-    assert max(len(path.read_text(encoding="utf-8").splitlines()) for path in files.values()) <= 60
+def test_every_example_is_run():
+    names = {path.stem for path in EXAMPLES.glob("*.py")}
+    assert names == COMMANDS.keys() | {"digits", "watching"}
 
 
 @pytest.mark.slow
