@@ -9,6 +9,9 @@ whole training.
 
     python benchmarks/training_speed.py --epochs 10                                # on drawn images
     python benchmarks/training_speed.py --images results/datasets/mnist.npz --epochs 100
+
+``--epochs 20 --out results/reference/speed.csv`` writes the one file from which the documents have
+these seconds.
 """
 
 from __future__ import annotations
@@ -20,9 +23,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from shared import LabelledImages, accuracies_of
 from torch import Tensor, nn
@@ -210,7 +215,7 @@ def in_turns(loops: dict[str, Callable[[Hook], float]]) -> dict[str, tuple[float
     return results
 
 
-def compare(job: Job) -> dict[str, object]:
+def compare(job: Job) -> dict[str, Any]:
     """Return the seconds and accuracies of both loops, and the factor between the seconds."""
     means = {}
     accuracies = {}
@@ -233,14 +238,27 @@ def main() -> None:
     )
     parser.add_argument("--images", help="prepared grey images; without it, they are drawn")
     parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--out", type=Path, help="a CSV file for the seconds")
     arguments = parser.parse_args()
 
     data = LabelledImages.read(arguments.images) if arguments.images else drawn_images()
     sample = draw_split(data.train_labels, 2, 0.5, N, N, 1)
-    figures = {"device": describe(torch.device("cpu")), "epochs": arguments.epochs}
-    for method in METHODS:
-        figures[method] = compare(Job(method, sample, data, arguments.epochs))
-    print(json.dumps(figures, indent=2))
+    about = {"epochs": arguments.epochs, "device": describe(torch.device("cpu"))}
+    figures = {method: compare(Job(method, sample, data, arguments.epochs)) for method in METHODS}
+    print(json.dumps(about | figures, indent=2))
+    if arguments.out:
+        write_seconds(arguments.out, figures, about)
+
+
+def write_seconds(path: Path, figures: dict[str, dict[str, Any]], about: dict[str, Any]) -> None:
+    """Write the seconds of an epoch by loop and method."""
+    rows = []
+    for loop in LOOPS:
+        for method, figure in figures.items():
+            seconds = round(figure["seconds an epoch"][loop], 2)
+            row = {"loop": loop, "method": method, "epochs": about["epochs"], "seconds": seconds}
+            rows.append({**row, "device": about["device"]})
+    pd.DataFrame(rows).to_csv(path, index=False)
 
 
 if __name__ == "__main__":
