@@ -167,7 +167,7 @@ def train(trial: Trial, name: str, learner: Any, prior: float | None) -> Result:
     try:
         classifier.fit(trial.table.rows, trial.sample)
     except UserError:
-        if prior is not None:  # what is refused is to estimate it
+        if prior is not None:  # the estimate alone is refused
             raise
         trained = False
     seconds = round(time.process_time() - begun, 2)
