@@ -162,9 +162,11 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     """Print the table as Markdown."""
     arguments = parse()
-    place, other_place = arguments.sides
-    first = accuracies(place, arguments.last, arguments.apart, arguments.first)
-    second = accuracies(other_place, arguments.last, arguments.apart, arguments.second)
+    last = arguments.last
+    apart = arguments.apart
+    first_place, second_place = arguments.sides
+    first = accuracies(first_place, last, apart, arguments.first)
+    second = accuracies(second_place, last, apart, arguments.second)
     lines = compare(first, second, arguments.by)
 
     names = list(lines[0])
