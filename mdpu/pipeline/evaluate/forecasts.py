@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.evaluate.comparison import Trials, prediction_interval
 from mdpu.pipeline.evaluate.evidence import table_cells
@@ -27,31 +28,74 @@ def read_scores(plan: Plan, metrics: pd.DataFrame) -> list[dict[str, Any]]:
     return score_forecasts(plan, metrics, read_csv(FILE)) if FILE.exists() else []
 
 
+def as_forecast(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return the histories of a plan's datasets that name a ``forecast``, as histories of the cells that it is of.
+
+    Such runs need not be of the protocol: their dataset and variant are replaced. A dataset has one variant.
+    """
+    datasets = plan.config["definitions"]["datasets"]
+    names = {name: dataset["forecast"] for name, dataset in datasets.items() if "forecast" in dataset}
+    own = metrics[metrics["dataset"].isin(names)]
+    return own.assign(dataset=own["dataset"].map(names).astype(object), variant=BASE)
+
+
+def forecast_cells(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) -> pd.DataFrame:
+    """Return the forecasts of the cells that were run, by reading, each beside what came out.
+
+    `metrics` are as `mdpu.pipeline.evaluate.collect.write_collection` writes them, `forecasts` as `FILE` has them, of a
+    cell's mean over trials. A row has that mean, ``accuracy``; whether it is ``above`` the forecast's centre; whether
+    the interval holds it, ``inside``; and the interval's ``width`` and ``score`` in points. The interval score is the
+    width, and 2 / (1 - level) times the distance by which the mean is outside; lower is better (Gneiting and Raftery,
+    2007). ``paper_inside`` and so on are those of intervals for three more trials like the paper's own.
+    """
+    readings = Readings(plan.config)
+    run = table_cells(metrics[metrics["dataset"].isin(set(forecasts["dataset"]))], None)
+    tables = []
+
+    for reading, told in forecasts.groupby("reading", sort=False):
+        changes = readings.changes(readings.named[reading])["protocol"]["reporting"]
+        accuracies = run_accuracies(run, {**plan.protocol.reporting, **changes})
+        means = accuracies.groupby(list(CELL), as_index=False)["accuracy"].mean()
+        cells = told.merge(means, on=["dataset", "tuple_size", "n", "prior", "method"])
+        tables.append(_scored(cells, float(told["level"].iloc[0])))
+
+    return pd.concat(tables, ignore_index=True)
+
+
+def _scored(cells: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Return cells of one reading with their scores, those of the paper's own intervals beside them."""
+    paper = Trials(cells["published_mean"], cells["published_std"], TRIALS)
+    intervals: dict[str, Any] = {"": (cells["low"], cells["high"])}
+    intervals["paper_"] = prediction_interval(paper, TRIALS, level)
+    ours = cells["accuracy"]
+    scored = cells.assign(above=ours > cells["forecast"])
+
+    for prefix, (low, high) in intervals.items():
+        outside = np.maximum(low - ours, 0) + np.maximum(ours - high, 0)
+        scored[f"{prefix}inside"] = outside == 0
+        scored[f"{prefix}width"] = high - low
+        scored[f"{prefix}score"] = high - low + 2 / (1 - level) * outside
+    return scored
+
+
 def score_forecasts(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) -> list[dict[str, Any]]:
     """Score the forecasts of the cells that were run, by reading and dataset, then of all datasets of a reading.
 
-    `metrics` are as `mdpu.pipeline.evaluate.collect.write_collection` writes them, `forecasts` as `FILE` has them, of a
-    cell's mean over trials. A row has ``reading``, ``dataset``, ``numbers``, ``level``, and of the forecasts how many
-    hold our mean, ``inside``; the mean ``width`` in points; and the mean interval ``score`` in points, lower is better
-    (Gneiting and Raftery, 2007): the width, and 2 / (1 - level) times the distance by which it is outside.
-    ``paper_inside`` and so on are those of intervals for three more trials like the paper's own.
+    The parameters are those of `forecast_cells`. A row has ``reading``, ``dataset``, ``numbers``, ``level``, how many
+    of our means lie ``inside`` and ``above`` the centre, and the mean ``width`` and ``score`` of the forecasts; then
+    ``paper_inside``, ``paper_width`` and ``paper_score``.
     """
-    readings, scored = Readings(plan.config), []
-    metrics = table_cells(metrics[metrics["dataset"].isin(set(forecasts["dataset"]))], None)
-    for reading, own in forecasts.groupby("reading", sort=False):
-        reporting = {**plan.protocol.reporting, **readings.changes(readings.named[reading])["protocol"]["reporting"]}
-        means = run_accuracies(metrics, reporting).groupby(list(CELL), as_index=False)["accuracy"].mean()
-        run = own.merge(means, on=["dataset", "tuple_size", "n", "prior", "method"])
-        level, paper = float(own["level"].iloc[0]), Trials(run["published_mean"], run["published_std"], TRIALS)
-        sides: dict[str, Any] = {"": (run["low"], run["high"]), "paper_": prediction_interval(paper, TRIALS, level)}
-        for prefix, (low, high) in sides.items():
-            outside = np.maximum(low - run["accuracy"], 0) + np.maximum(run["accuracy"] - high, 0)
-            run[f"{prefix}inside"], run[f"{prefix}width"] = outside == 0, high - low
-            run[f"{prefix}score"] = high - low + 2 / (1 - level) * outside
-        groups = [*run.groupby("dataset", sort=False), *([("all", run)] if run["dataset"].nunique() > 1 else [])]
-        for dataset, cells in groups:
-            kinds = {"inside": "sum", "width": "mean", "score": "mean"}
-            values = {f"{side}{name}": cells[f"{side}{name}"].agg(how) for side in sides for name, how in kinds.items()}
-            facts = {"reading": reading, "dataset": dataset, "numbers": len(cells), "level": level}
-            scored.append({**facts, **values})
-    return scored
+    scores = []
+    for reading, cells in forecast_cells(plan, metrics, forecasts).groupby("reading", sort=False):
+        groups = [*cells.groupby("dataset", sort=False)]
+        if len(groups) > 1:
+            groups.append(("all", cells))
+        for dataset, own in groups:
+            facts = {"reading": reading, "dataset": dataset, "numbers": len(own), "level": float(own["level"].iloc[0])}
+            facts["above"] = int(own["above"].sum())
+            for prefix in ("", "paper_"):
+                facts[f"{prefix}inside"] = int(own[f"{prefix}inside"].sum())
+                facts[f"{prefix}width"] = float(own[f"{prefix}width"].mean())
+                facts[f"{prefix}score"] = float(own[f"{prefix}score"].mean())
+            scores.append(facts)
+    return scores

@@ -1,4 +1,4 @@
-"""Shipped runs of another configuration, on other images or with fewer epochs, which the page shows apart."""
+"""Shipped runs of another configuration, on other images or with another network, which the page shows apart."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from mdpu.pipeline.evaluate.comparison import compare
 from mdpu.pipeline.evaluate.provenance import describe_runs
 from mdpu.pipeline.files import REPOSITORY, resource
 from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.report.forecasts import forecast_section
 from mdpu.pipeline.report.sections import figure_section
 from mdpu.pipeline.show import load_kind
 from mdpu.pipeline.show.table import table_cells, table_section
@@ -31,7 +32,7 @@ class Apart:
     figures: Path
 
     def sections(self) -> list[dict[str, Any]]:
-        """Return the sections of its tables, and of those of its figures that are shipped."""
+        """Return the sections of its tables, of those of its figures that are shipped, and of forecasts."""
         name, shown = self.plan.config["name"], []
         for experiment in self.plan.experiments.values():
             svg = self.figures / f"{experiment.name}.svg"
@@ -45,7 +46,8 @@ class Apart:
                 continue
             place = {"name": f"{name}-{experiment.name}", "downloads": []}
             shown.append({**section, **place, "title": f"{experiment.title} ({name.replace('-', ' ')})"})
-        return sorted(shown, key=lambda section: "image" in section)
+        forecasts = forecast_section(self.plan, self.metrics, self.runs)
+        return shown if forecasts is None else [*shown, forecasts]
 
 
 def apart_plan(plan: Plan) -> Plan | None:

@@ -25,7 +25,7 @@ def history(dataset, seed, accuracies, variant="base"):
 
 def told(dataset, low, high, reading="caption"):
     facts = {"dataset": dataset, **KEYS, "published_mean": 80.0, "published_std": 1.0, "reading": reading}
-    return {**facts, "low": low, "high": high, "level": 0.95}
+    return {**facts, "forecast": (low + high) / 2, "low": low, "high": high, "level": 0.95}
 
 
 def test_a_forecast_is_scored_by_the_epochs_of_its_reading_and_by_what_lies_outside():

@@ -1,0 +1,73 @@
+"""The section of the page that shows forecasts beside what came out, cell by cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from mdpu.methods import load_method
+from mdpu.pipeline.evaluate.forecasts import FILE, as_forecast, forecast_cells, score_forecasts
+from mdpu.pipeline.evaluate.readings import Readings
+from mdpu.pipeline.files import read_csv
+from mdpu.pipeline.plan import CELL, Plan, cell_name
+from mdpu.pipeline.report.drawing import size_name
+from mdpu.pipeline.report.verdicts import reading_words
+
+KEYS = ["tuple_size", "n", "prior", "method"]  # of a forecast's cell, beside its dataset
+
+
+def forecast_section(plan: Plan, metrics: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any] | None:
+    """Return the forecasts that the runs of a plan score (`as_forecast`) for the template, None if there are none.
+
+    `metrics` and `runs` are those of the plan. A row is a cell, with a forecast and our mean for each reading.
+    """
+    measured = as_forecast(plan, metrics)
+    if measured.empty or not FILE.exists():
+        return None
+
+    told = read_csv(FILE)
+    cells = forecast_cells(plan, measured, told)
+    readings = Readings(plan.config)
+    scores = score_forecasts(plan, measured, told)
+    for score in scores:
+        score["words"] = reading_words(readings.named[score["reading"]], readings)
+    return {
+        "template": "sections/forecast-cells.html.j2",
+        "name": f"{plan.config['name']}-forecasts",
+        "title": f"{', '.join(plan.titles(_forecast_runs(plan, runs)['dataset']).values())}: forecasts",
+        "downloads": [],
+        "day": told["date"].iloc[0],
+        "trials": int(told["trials"].iloc[0]),
+        "scores": scores,
+        "rows": _rows(cells, _names(plan, runs)),
+    }
+
+
+def _rows(cells: pd.DataFrame, names: dict[tuple[Any, ...], str]) -> list[dict[str, Any]]:
+    """Return a row for each cell, with what each reading says of it."""
+    ordered = cells.sort_values(["tuple_size", "n", "prior"], kind="stable")
+    rows = []
+    for key, of_cell in ordered.groupby(KEYS, sort=False):
+        size, n, prior, method = key
+        rows.append(
+            {
+                "cell": names[key],
+                "title": f"{size_name(size)}, n = {n:,}, prior {prior}: {load_method(method).title}",
+                "published_mean": of_cell["published_mean"].iloc[0],
+                "published_std": of_cell["published_std"].iloc[0],
+                "told": of_cell.to_dict("records"),
+            }
+        )
+    return rows
+
+
+def _forecast_runs(plan: Plan, runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of the datasets that name a forecast."""
+    return runs[["forecast" in plan.dataset(name) for name in runs["dataset"]]]
+
+
+def _names(plan: Plan, runs: pd.DataFrame) -> dict[tuple[Any, ...], str]:
+    """Return the names of the cells that score a forecast, by the keys of the forecast."""
+    cells = _forecast_runs(plan, runs)[list(CELL)].to_dict("records")
+    return {tuple(cell[key] for key in KEYS): cell_name(cell) for cell in cells}
