@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.store import Stored, pack
+from mdpu.pipeline.store import Stored, pack, read_runs
 
 
 def run(*command: str) -> str:
@@ -39,6 +39,24 @@ def test_pairs_of_runs_are_compared_by_what_was_asked(tmp_path):
     printed = run("benchmarks/paired.py", str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet"), "--last", "1")
     (line,) = (line for line in printed.splitlines() if line.startswith("| relu"))
     assert re.findall(r"[-+]?[\d.]+", line)[:4] == ["3", "82.00", "83.00", "+1.00"]
+
+
+def test_shipped_runs_of_a_gpu_are_compared_with_those_of_a_cpu(tmp_path):
+    """Trials from a GPU give their rows of the file again; its CPU runs are those of runs.csv."""
+    reference = REPOSITORY / "results" / "reference"
+    kept = pd.read_csv(reference / "gpu" / "mnist.csv").set_index("key")
+    trials = read_runs(reference / "trials" / "mnist.parquet")
+    on_gpu = [run for run in trials.values() if run.about["device"].startswith("NVIDIA")]
+    pack(tmp_path / "gpu.parquet", on_gpu)
+    run("benchmarks/devices.py", str(tmp_path / "gpu.parquet"), "--out", str(tmp_path / "gpu.csv"))
+    again = pd.read_csv(tmp_path / "gpu.csv").set_index("key").drop(columns=["commit", "command"])
+    assert sorted(again.index) == sorted(run.key for run in on_gpu)
+    pd.testing.assert_frame_equal(again, kept.loc[again.index, again.columns])
+
+    shipped = pd.read_csv(reference / "runs.csv").drop_duplicates("key").set_index("key").loc[kept.index]
+    assert kept["cpu_accuracy"].to_numpy() == pytest.approx(shipped["accuracy"].to_numpy(), abs=1e-4)
+    assert (kept["cpu_precision"] == shipped["precision"]).all()
+    assert kept["difference"].to_numpy() == pytest.approx(kept["gpu_accuracy"] - kept["cpu_accuracy"], abs=1e-3)
 
 
 @pytest.mark.slow

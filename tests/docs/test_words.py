@@ -7,8 +7,10 @@ import sys
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
+from scipy import stats
 from tracked import list_files
 
+from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.published import PROPOSED, in_one_reading, published_cells
 from mdpu.pipeline.files import REPOSITORY
 
@@ -90,6 +92,49 @@ def test_shares_are_those_of_the_rows(name):
     said = {*found(r"(?<![\d,.])(\d+) of (?:the |its )?(\d+)(?![\d,.]*\d)", TEXTS[name])}
     estimates = {(200, 264)}  # of the prior, which are in the histories of the runs
     assert said and said <= known_shares() | estimates
+
+
+def test_sentences_about_cifar_10_are_of_its_runs():
+    runs = pd.read_csv(REFERENCE / "runs.csv").query("dataset == 'own-cifar-10'")
+    assert set(runs["last_epoch"]) == {100}
+    assert set(runs["precision"]) == {"tf32"}
+    assert len(runs) == 9
+    dataset = load_config([REPOSITORY / "config" / "own-split.yaml"])["definitions"]["datasets"]["own-cifar-10"]
+    training, test = (sum(dataset["counts"][part].values()) for part in ("train", "test"))
+    assert f"{training:,} training images" in dataset["title"]
+    findings = TEXTS["docs/explanation/findings.md"]
+    assert f"It has {training:,} of the 50,000 training images and {test:,} of the 10,000 test images." in findings
+    for name in ("docs/explanation/article.md", "report/sections/apart.html.j2"):
+        assert f"{training:,} of its 50,000 training" in TEXTS[name]
+
+
+def test_sentences_about_the_forecasts_of_cifar_10_are_of_the_rows():
+    said = " ".join(TEXTS["docs/explanation/readings.md"].split())
+    (network,) = re.findall(r"(?m)^NETWORK, \w+ = ([\d.]+),", TEXTS["benchmarks/forecasts.py"])
+    assert f"adds {network} points of deviation" in said
+    dataset = load_config([REPOSITORY / "config" / "own-split.yaml"])["definitions"]["datasets"]["own-cifar-10"]
+    counts = dataset["counts"]["test"]
+    constant = 100 * max(counts.values()) / sum(counts.values())
+    assert f"Each begins below the {constant:.1f} % that the constant answer has." in said
+    forecasts = pd.read_csv(REFERENCE / "forecasts.csv", dtype={"prior": str}).query("dataset == 'cifar-10'")
+    runs = pd.read_csv(REFERENCE / "runs.csv", dtype={"prior": str}).query("dataset == 'own-cifar-10'")
+    scored = forecasts.merge(runs[["tuple_size", "n", "prior", "method"]])
+    assert len(scored) == 2 * len(runs)
+    assert (scored["low"] < constant).all()
+
+
+def test_sentences_about_runs_of_a_gpu_are_of_the_rows():
+    rows = pd.read_csv(REFERENCE / "gpu" / "mnist.csv")
+    full = rows[rows["cpu_precision"] == "float32"]
+    said = " ".join(TEXTS["docs/explanation/performance.md"].split())
+    assert f"{len(rows)} runs of URE, ReLU and ABS on MNIST were trained on an NVIDIA H100" in said
+    assert f"In {len(full)} pairs both are in float32. In {len(rows) - len(full)}, trials 4 and 5," in said
+    assert set(rows.loc[rows["cpu_precision"] == "bfloat16", "trial"].str[-1]) == {"4", "5"}
+    assert set(rows["gpu_precision"]) == {"float32"}
+    assert set(rows["torch"]) == set(re.findall(r"\(torch ([\d.]+)\), each with the key", said))
+    apart = full.groupby("method")["difference"].agg(["mean", "sem", "size"])
+    sure = apart["mean"] / apart["sem"] > stats.t.ppf(0.975, apart["size"] - 1)
+    assert sure.to_dict() == {"abs": True, "relu": False, "ure": False}
 
 
 def test_commands_and_files_that_texts_name_are_there():

@@ -29,12 +29,13 @@ def read_scores(plan: Plan, metrics: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def as_forecast(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return the histories of a plan's datasets that name a ``forecast``, as histories of the cells that it is of.
+    """Return histories of the datasets that name a ``forecast`` as those of the cells that it is of.
 
-    Such runs need not be of the protocol: their dataset and variant are replaced. A dataset has one variant.
+    Such runs need not be of the protocol: their dataset and variant are replaced. A dataset has one
+    variant.
     """
     datasets = plan.config["definitions"]["datasets"]
-    names = {name: dataset["forecast"] for name, dataset in datasets.items() if "forecast" in dataset}
+    names = {name: own["forecast"] for name, own in datasets.items() if "forecast" in own}
     own = metrics[metrics["dataset"].isin(names)]
     return own.assign(dataset=own["dataset"].map(names).astype(object), variant=BASE)
 
@@ -42,11 +43,12 @@ def as_forecast(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
 def forecast_cells(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) -> pd.DataFrame:
     """Return the forecasts of the cells that were run, by reading, each beside what came out.
 
-    `metrics` are as `mdpu.pipeline.evaluate.collect.write_collection` writes them, `forecasts` as `FILE` has them, of a
-    cell's mean over trials. A row has that mean, ``accuracy``; whether it is ``above`` the forecast's centre; whether
-    the interval holds it, ``inside``; and the interval's ``width`` and ``score`` in points. The interval score is the
-    width, and 2 / (1 - level) times the distance by which the mean is outside; lower is better (Gneiting and Raftery,
-    2007). ``paper_inside`` and so on are those of intervals for three more trials like the paper's own.
+    `metrics` are as `mdpu.pipeline.evaluate.collect.write_collection` writes them, `forecasts` as
+    `FILE` has them, of a cell's mean over trials. A row has that mean, ``accuracy``; whether it is
+    ``above`` the forecast's centre; whether the interval holds it, ``inside``; and the interval's
+    ``width`` and ``score`` in points. The interval score is the width, and 2 / (1 - level) times the
+    distance by which the mean is outside; lower is better (Gneiting and Raftery, 2007).
+    ``paper_inside`` and so on are those of intervals for three more trials like the paper's own.
     """
     readings = Readings(plan.config)
     run = table_cells(metrics[metrics["dataset"].isin(set(forecasts["dataset"]))], None)
@@ -79,11 +81,12 @@ def _scored(cells: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def score_forecasts(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) -> list[dict[str, Any]]:
-    """Score the forecasts of the cells that were run, by reading and dataset, then of all datasets of a reading.
+    """Score the forecasts of the cells that were run, by reading and dataset, then by reading.
 
-    The parameters are those of `forecast_cells`. A row has ``reading``, ``dataset``, ``numbers``, ``level``, how many
-    of our means lie ``inside`` and ``above`` the centre, and the mean ``width`` and ``score`` of the forecasts; then
-    ``paper_inside``, ``paper_width`` and ``paper_score``.
+    The parameters are those of `forecast_cells`. A row has ``reading``, ``dataset``, ``all`` where
+    it is of several; ``numbers``; ``level``; how many of our means lie ``inside`` and ``above`` the
+    centre; and the mean ``width`` and ``score`` of the forecasts. Then come ``paper_inside``,
+    ``paper_width`` and ``paper_score``.
     """
     scores = []
     for reading, cells in forecast_cells(plan, metrics, forecasts).groupby("reading", sort=False):
@@ -91,7 +94,8 @@ def score_forecasts(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) 
         if len(groups) > 1:
             groups.append(("all", cells))
         for dataset, own in groups:
-            facts = {"reading": reading, "dataset": dataset, "numbers": len(own), "level": float(own["level"].iloc[0])}
+            facts = {"reading": reading, "dataset": dataset, "numbers": len(own)}
+            facts["level"] = float(own["level"].iloc[0])
             facts["above"] = int(own["above"].sum())
             for prefix in ("", "paper_"):
                 facts[f"{prefix}inside"] = int(own[f"{prefix}inside"].sum())

@@ -18,9 +18,10 @@ KEYS = ["tuple_size", "n", "prior", "method"]  # of a forecast's cell, beside it
 
 
 def forecast_section(plan: Plan, metrics: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any] | None:
-    """Return the forecasts that the runs of a plan score (`as_forecast`) for the template, None if there are none.
+    """Return the forecasts that a plan's runs score (`as_forecast`), None if there are none.
 
-    `metrics` and `runs` are those of the plan. A row is a cell, with a forecast and our mean for each reading.
+    `metrics` and `runs` are those of the plan. A row is a cell, with a forecast and our mean for
+    each reading.
     """
     measured = as_forecast(plan, metrics)
     if measured.empty or not FILE.exists():
@@ -32,10 +33,11 @@ def forecast_section(plan: Plan, metrics: pd.DataFrame, runs: pd.DataFrame) -> d
     scores = score_forecasts(plan, measured, told)
     for score in scores:
         score["words"] = reading_words(readings.named[score["reading"]], readings)
+    titles = plan.titles(_forecast_runs(plan, runs)["dataset"]).values()
     return {
         "template": "sections/forecast-cells.html.j2",
         "name": f"{plan.config['name']}-forecasts",
-        "title": f"{', '.join(plan.titles(_forecast_runs(plan, runs)['dataset']).values())}: forecasts",
+        "title": f"{', '.join(titles)}: forecasts",
         "downloads": [],
         "day": told["date"].iloc[0],
         "trials": int(told["trials"].iloc[0]),
@@ -48,15 +50,17 @@ def _rows(cells: pd.DataFrame, names: dict[tuple[Any, ...], str]) -> list[dict[s
     """Return a row for each cell, with what each reading says of it."""
     ordered = cells.sort_values(["tuple_size", "n", "prior"], kind="stable")
     rows = []
-    for key, of_cell in ordered.groupby(KEYS, sort=False):
-        size, n, prior, method = key
+    for _, of_cell in ordered.groupby(KEYS, sort=False):
+        told = of_cell.to_dict("records")
+        first = told[0]
+        words = f"{size_name(first['tuple_size'])}, n = {first['n']:,}, prior {first['prior']}"
         rows.append(
             {
-                "cell": names[key],
-                "title": f"{size_name(size)}, n = {n:,}, prior {prior}: {load_method(method).title}",
-                "published_mean": of_cell["published_mean"].iloc[0],
-                "published_std": of_cell["published_std"].iloc[0],
-                "told": of_cell.to_dict("records"),
+                "cell": names[tuple(first[key] for key in KEYS)],
+                "title": f"{words}: {load_method(first['method']).title}",
+                "published_mean": first["published_mean"],
+                "published_std": first["published_std"],
+                "told": told,
             }
         )
     return rows

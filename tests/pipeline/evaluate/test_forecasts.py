@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mdpu.pipeline.config import load_config
-from mdpu.pipeline.evaluate.forecasts import score_forecasts
+from mdpu.pipeline.evaluate.forecasts import as_forecast, forecast_cells, score_forecasts
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.evaluate.readings import Model, Panel, Readings
 from mdpu.pipeline.files import REPOSITORY, read_csv
@@ -39,10 +39,21 @@ def test_a_forecast_is_scored_by_the_epochs_of_its_reading_and_by_what_lies_outs
     found = {(row["reading"], row["dataset"]): row for row in rows}
     assert list(found) == [("caption", "svhn"), ("caption", "cifar-10"), ("caption", "all"), ("protocol", "svhn")]
     assert [row["inside"] for row in rows] == [0, 1, 1, 1]
+    assert [row["above"] for row in rows] == [1, 1, 2, 0]
     assert [row["score"] for row in rows] == pytest.approx([1.5 + 40 * 0.5, 6, (21.5 + 6) / 2, 2])
     # Student's interval of two means of three trials with deviation 1.
     assert rows[0]["paper_width"] == pytest.approx(2 * 4.302653 * np.sqrt(2 / 3))
     assert [row["paper_inside"] for row in rows] == [0, 0, 0, 1]
+
+
+def test_runs_of_another_dataset_and_variant_score_a_forecast_that_their_dataset_names():
+    config = load_config([REPOSITORY / "config" / "own-split.yaml"])
+    metrics = [history("own-cifar-10", 1, [60.0] * 10 + [80.0] * 10, "torchvision"), history("own-svhn", 1, [50.0])]
+    measured = as_forecast(Plan(config), pd.concat(metrics, ignore_index=True))
+    forecasts = [told("cifar-10", 65, 71), told("svhn", 40, 60), told("cifar-10", 70, 72, "protocol")]
+    cells = forecast_cells(Plan(config), measured, pd.DataFrame(forecasts))
+    assert cells["accuracy"].tolist() == pytest.approx([70, 80])
+    assert cells[["inside", "above"]].to_numpy().tolist() == [[True, True], [False, True]]
 
 
 def test_nothing_is_scored_before_it_is_run():

@@ -23,10 +23,20 @@ def test_what_is_shown_apart_are_the_shipped_tables_and_figures():
     run = apart.comparison[apart.comparison["verdict"] != "not run"].reset_index(drop=True)
     columns = ["cell", "reading", "mean", "published_mean", "verdict"]
     pd.testing.assert_frame_equal(run[columns], kept[columns], check_dtype=False)
-    names = [section["name"] for section in apart.sections()]
-    assert names[:4] == [f"own-split-table{number}" for number in (2, 3, 4, 5)]
-    assert {"own-split-own-cifar-10", "own-split-own-svhn"} < {*names}
-    assert names[-2:] == ["own-split-figure3", "own-split-figure4"]
+    sections = {section["name"].removeprefix("own-split-"): section for section in apart.sections()}
+    shown = ["table2", "table3", "table4", "table5", "figure3", "figure4", "own-svhn", "own-svhn-resnet"]
+    cifar = ["own-cifar-10", "own-cifar-10-triples", "own-cifar-10-curves"]
+    assert list(sections) == [*shown, *cifar, "forecasts"]
+    told, runs = sections["forecasts"], apart.runs.query("dataset == 'own-cifar-10'")
+    assert {row["cell"] for row in told["rows"]} == {name.rpartition("/")[0] for name in runs["run"]}
+    for place, score in enumerate(told["scores"]):
+        cells = [row["told"][place] for row in told["rows"]]
+        assert {cell["reading"] for cell in cells} == {score["reading"]}
+        assert score["inside"] == sum(cell["low"] <= cell["accuracy"] <= cell["high"] for cell in cells)
+        assert score["above"] == sum(cell["accuracy"] > cell["forecast"] for cell in cells)
+    last_ten = {row["cell"]: row["told"][1]["accuracy"] for row in told["rows"]}
+    shipped = {name.rpartition("/")[0]: value for name, value in runs[["run", "accuracy"]].itertuples(index=False)}
+    assert last_ten == pytest.approx(shipped)
 
 
 def test_a_plan_without_another_configuration_shows_nothing_apart():
