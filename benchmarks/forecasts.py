@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from readings import panels, show
+from readings import choose_sets
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.forecasts import FILE, score_forecasts
@@ -101,7 +101,7 @@ def main() -> None:
     readings, files = Readings(config := load_config()), sorted(RUNS.glob("*.parquet"))
     trials = readings.read_trials(run for file in files if file.stem[:4] != "own-" for run in read_runs(file).values())
     everything, level = readings.panel(trials), config["comparison"]["level"]
-    panel = everything.on(panels(everything.cells)["Three datasets"])
+    panel = everything.on(choose_sets(everything.cells)["three datasets"])
     posterior = panel.posterior(Model(panel).likelihood(*panel.published).both[0])
     places = {name: panel.readings.index(own) for name, own in readings.named.items() if own in panel.readings}
     writes = sys.argv[1:] == ["write"]
@@ -135,7 +135,8 @@ def main() -> None:
             file = made["dataset"].iloc[0]
         found = score_forecasts(Plan(config), histories(drawn, RUNS / f"{file}.parquet"), made)
         scores += [{"runs": dataset, **row} for row in found]
-    show(f"{len(unrun)} forecasts, by the readings {', '.join(names)}; rehearsed", scores)
+    print(f"{len(unrun)} forecasts, by the readings {', '.join(names)}; rehearsed")
+    print(pd.DataFrame(scores).round(2).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -39,6 +39,8 @@ class Apart:
             if experiment.kind == "table":
                 cells = table_cells(self.plan, experiment, self.runs)
                 section = table_section(self.plan, experiment, cells)
+                if any("forecast" in self.plan.dataset(run.dataset) for run in experiment.runs):
+                    section["elsewhere"] = f"{name}-forecasts"
             elif svg.exists():
                 caption = load_kind(experiment.kind).caption(experiment)
                 section = figure_section(self.plan, experiment, caption, svg, self.runs)

@@ -12,7 +12,6 @@ from mdpu.pipeline.evaluate.readings import Readings
 from mdpu.pipeline.files import read_csv
 from mdpu.pipeline.plan import CELL, Plan, cell_name
 from mdpu.pipeline.report.drawing import size_name
-from mdpu.pipeline.report.verdicts import reading_words
 
 KEYS = ["tuple_size", "n", "prior", "method"]  # of a forecast's cell, beside its dataset
 
@@ -32,18 +31,25 @@ def forecast_section(plan: Plan, metrics: pd.DataFrame, runs: pd.DataFrame) -> d
     readings = Readings(plan.config)
     scores = score_forecasts(plan, measured, told)
     for score in scores:
-        score["words"] = reading_words(readings.named[score["reading"]], readings)
+        score["words"] = _epochs(plan, readings, score["reading"])
     titles = plan.titles(_forecast_runs(plan, runs)["dataset"]).values()
     return {
         "template": "sections/forecast-cells.html.j2",
         "name": f"{plan.config['name']}-forecasts",
-        "title": f"{', '.join(titles)}: forecasts",
+        "title": f"Forecasts and what came out: {', '.join(titles)}",
         "downloads": [],
         "day": told["date"].iloc[0],
         "trials": int(told["trials"].iloc[0]),
         "scores": scores,
         "rows": _rows(cells, _names(plan, runs)),
     }
+
+
+def _epochs(plan: Plan, readings: Readings, reading: str) -> str:
+    """Return which epochs a named reading averages, in words."""
+    changes = readings.changes(readings.named[reading])["protocol"]["reporting"]
+    average = {**plan.protocol.reporting, **changes}["average_last"]
+    return "all epochs" if average == "all" else f"the last {average} epochs"
 
 
 def _rows(cells: pd.DataFrame, names: dict[tuple[Any, ...], str]) -> list[dict[str, Any]]:

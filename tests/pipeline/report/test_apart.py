@@ -27,6 +27,8 @@ def test_what_is_shown_apart_are_the_shipped_tables_and_figures():
     shown = ["table2", "table3", "table4", "table5", "figure3", "figure4", "own-svhn", "own-svhn-resnet"]
     cifar = ["own-cifar-10", "own-cifar-10-triples", "own-cifar-10-curves"]
     assert list(sections) == [*shown, *cifar, "forecasts"]
+    beside = {name for name, section in sections.items() if section.get("elsewhere")}
+    assert beside == {"own-cifar-10", "own-cifar-10-triples"}
     told, runs = sections["forecasts"], apart.runs.query("dataset == 'own-cifar-10'")
     assert {row["cell"] for row in told["rows"]} == {name.rpartition("/")[0] for name in runs["run"]}
     for place, score in enumerate(told["scores"]):
