@@ -282,8 +282,10 @@ def rank_columns(
     """Return the columns, those first whose values go along most with the scores (N,) of the rows.
 
     The values of a column are cut into `SLICES`, with another for missing ones. What counts is how
-    far the mean scores of the slices lie from one another.
+    far the mean scores of the slices lie from one another. Pictures have no columns.
     """
+    if not parts_of:
+        return []
     shares = pd.DataFrame(np.asarray(rows)).rank(pct=True).to_numpy()
     slices = np.ceil(np.nan_to_num(shares) * SLICES).astype(np.int64)
     between = np.array([_between(column, held_out) for column in slices.T])
