@@ -11,7 +11,8 @@ SHOWN = 5  # names in a line of the account
 class Column:
     """A column of a table: what it holds, whether training uses it, and if not, why and what would keep it.
 
-    `kind` is ``group``, ``number``, ``truth``, ``date``, ``duration``, ``category``, ``text`` or ``other``.
+    `kind` is ``group``, ``count`` (which says something of each group), ``number``, ``truth``, ``date``, ``duration``,
+    ``category``, ``text`` or ``other``.
     """
 
     name: str
@@ -38,6 +39,8 @@ class Account:
         All columns of a table, those that name the groups among them.
     notes : list of str
         What was done, and what is in doubt with the option that settles it.
+    rule : str
+        What is known of the positives in groups, in words.
     """
 
     files_seen: int
@@ -48,11 +51,12 @@ class Account:
     groups: int
     columns: list[Column] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    rule: str = ""
 
     @property
     def left_out(self) -> list[Column]:
-        """The columns that training does not use, but for those that name the groups."""
-        return [column for column in self.columns if not column.used and column.kind != "group"]
+        """The columns that training does not use, but for those that name the groups or say something of them."""
+        return [column for column in self.columns if not column.used and column.kind not in ("group", "count")]
 
     def __str__(self) -> str:
         """Return the account in lines."""
@@ -66,12 +70,18 @@ class Account:
             lines.append(f"groups: {self.groups}")
         if self.names_written != self.groups:
             lines[-1] += f"; their names stand in {self.names_written} forms, which differ by blanks alone"
+        if self.rule:
+            lines.append(f"rule of the groups: {self.rule}")
         if self.columns:
             lines.append(self._columns())
         for kind, words in {"category": "categories", "date": "dates", "duration": "durations"}.items():
-            names = [column.name for column in self.columns if column.used and column.kind == kind]
+            names = [one.name for one in self.columns if one.used and one.kind == kind and not one.reason]
             if names:
                 lines.append(f"taken as {words}: {few(names)}")
+        for column in self.columns:
+            if column.used and column.reason:
+                words = "text" if column.kind == "text" else "taken as categories"
+                lines.append(f"{column.name}: {words}, because {column.reason}; {column.remedy}")
         for column in self.left_out:
             lines.append(f"left out: {column.name}, because {column.reason}")
             if column.remedy:
@@ -82,7 +92,12 @@ class Account:
         names = [column.name for column in self.columns if column.kind == "group"]
         used = sum(column.used for column in self.columns)
         line = f"columns: {len(self.columns)} in, {used} used, {len(self.left_out)} left out"
-        return f"{line}; groups are named by {' and '.join(names)}" if names else line
+        if names:
+            line += f"; groups are named by {' and '.join(names)}"
+        told = [column.name for column in self.columns if column.kind == "count"]
+        if told:
+            line += f", and {told[0]} says something of each"
+        return line
 
 
 def few(names: list[str]) -> str:

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from mdpu.errors import UserError, warn
 from mdpu.own.account import Column, few
-from mdpu.own.tables import NAMELESS, cell_text, kind_of, suggest, tidy
+from mdpu.own.tables import NAMELESS, cell_text, doubt_of, kind_of, suggest, tidy
 
 KINDS = {"min_frequency": 10, "max_categories": 30}  # categories of a column of text; all others count as one
 NAMES = 0.5  # share of different values in a column of text, from which on it names rows
@@ -130,7 +130,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _describe(self, name: str, column: pd.Series) -> Column:
         kind = kind_of(column)
         if name in self.drop:
-            return Column(name, kind, False, "you named it", "without --drop it is used")
+            return Column(name, kind, False, "--drop names it")
         if name.startswith(NAMELESS) and kind == "number" and (column.diff().dropna() > 0).all():
             reason = "it has no name and numbers the rows"
             return Column(name, kind, False, reason, "a name in the header keeps it")
@@ -143,8 +143,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if different > max(KINDS["max_categories"], self.names * len(column)):
             reason = f"{different} different texts in {len(column)} rows name rows rather than describe them"
             remedy = "numbers, dates such as 2020-05-07 or fewer different texts would keep it"
-            return Column(name, kind, False, reason, remedy)
-        return Column(name, "category", True)
+            doubt = doubt_of(column)
+            return Column(name, kind, False, doubt[0] or reason, doubt[1] or remedy)
+        return Column(name, "category", True, *doubt_of(column))
 
     def _checked(self, name: str, column: pd.Series) -> pd.Series:
         """Return a column of new rows as numbers, or raise `UserError` if it holds something else than in training."""

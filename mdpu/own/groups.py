@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 
 from mdpu.data import SIZES, UNLABELED, Indices, join_groups, number_groups, whole_key
 from mdpu.errors import UserError, printable
+from mdpu.law import Law
 from mdpu.own import pictures
 from mdpu.own.account import Account, Column, few
+from mdpu.own.rules import Rule, read_counts, read_labels
 from mdpu.own.tables import (
     EXACT,
     GAPS,
@@ -31,6 +33,7 @@ from mdpu.own.tables import (
     Table,
     cell_text,
     column_of,
+    doubt_of,
     is_table,
     kind_of,
     read_table,
@@ -78,7 +81,9 @@ class GroupData:
     """Rows (N, ...) and groups (N,) for ``fit(rows, groups)``, names of the groups, files of pictures, the report.
 
     `account` says what was read and what became of it. `lines` (N,) are the lines of a table's file that the rows stand
-    in, or places in a frame.
+    in, or places in a frame. `raw` is a table as it stands in its file, with all of its columns. `rule` says what is
+    known of the numbers of positives in groups, if that was asked for: then `law` and `counts` are what
+    `TupleClassifier` takes.
     """
 
     rows: Any
@@ -88,12 +93,36 @@ class GroupData:
     report: GroupReport
     account: Account
     lines: NDArray[np.int64]
+    raw: pd.DataFrame | None = None
+    rule: Rule | None = None
 
     def take(self, places: Indices) -> GroupData:
         """Return the data at some places (n,), with the account of all."""
         rows = self.rows.iloc[places] if isinstance(self.rows, pd.DataFrame) else self.rows[places]
         files = None if self.files is None else [self.files[place] for place in places]
-        return replace(self, rows=rows, groups=self.groups[places], files=files, lines=self.lines[places])
+        raw = None if self.raw is None else self.raw.iloc[places]
+        groups, lines = self.groups[places], self.lines[places]
+        return replace(self, rows=rows, groups=groups, files=files, lines=lines, raw=raw)
+
+    @property
+    def sizes(self) -> Indices:
+        """Number of rows of each group, (n,)."""
+        return np.unique(self.groups[self.groups != UNLABELED], return_counts=True)[1]
+
+    @property
+    def law(self) -> Law | Callable[[int], Law]:
+        """The law, as `TupleClassifier` takes it."""
+        return (self.rule or Rule()).laws(self.sizes.tolist())
+
+    @property
+    def counts(self) -> tuple[Indices, Indices] | None:
+        """The least and the largest number of positives in each group, as ``TupleClassifier.fit`` takes them."""
+        return None if self.rule is None else self.rule.counts
+
+    def members(self, rows: Any) -> list[Any]:
+        """Return the rows (N, ...) of each group, as ``fit`` takes them where there are no unlabeled rows."""
+        places = [np.flatnonzero(self.groups == number) for number in np.unique(self.groups) if number != UNLABELED]
+        return [rows.iloc[own] if isinstance(rows, pd.DataFrame) else rows[own] for own in places]
 
 
 @dataclass(frozen=True)
@@ -101,6 +130,7 @@ class Source:
     """What a source holds, as it was read.
 
     `raw` is a table as it stands in its file, with all of its columns; `rows` are tidy, without the columns of groups.
+    `told` is the column that says something of each group.
     """
 
     rows: Any
@@ -109,6 +139,7 @@ class Source:
     lines: NDArray[np.int64]
     files: list[Path] | None = None
     raw: pd.DataFrame | None = None
+    told: pd.Series | None = None
 
 
 def read_groups(
@@ -118,6 +149,9 @@ def read_groups(
     table: Any = None,
     file: str = "file",
     size: tuple[int, int] | None = None,
+    law: str | None = None,
+    count: str | None = None,
+    label: str | None = None,
     **reading: Any,
 ) -> GroupData:
     """Return the rows and groups of a source, with an account of what was read and a report.
@@ -135,23 +169,61 @@ def read_groups(
         For pictures that lie together: a table with `group`, and its column of paths below the folder.
     size : (height, width), optional
         The size that pictures are scaled to. Without it, all must have one size.
+    law : str, optional
+        The law of the groups, a name of `mdpu.law.named_law`, by default ``dominant``: at least half of the rows are
+        positive.
+    count : str, optional
+        In place of a law, a column with the number of positives in each group: a number, a share, or bounds such as 1-3
+        or 1+. If all groups have one, unlabeled rows may be missing.
+    label : str, optional
+        A column that says whether each group keeps the law, 1 or 0, as bags of multiple-instance learning are labelled.
     **reading
         How tables are read, where they do not tell: ``sep``, the separator; ``decimal``, the decimal sign;
         ``encoding``; ``missing``, texts that stand for a missing value, in columns of groups too; ``fill=True`` reads
-        names of groups downwards, where cells below a name are empty.
+        names of groups downwards, where cells below a name are empty; ``dates``, ``day-first`` or ``month-first``;
+        ``sheet``, the title of a sheet of .xlsx, or its place from 1.
     """
-    read = read_rows(source, group, table=table, file=file, size=size, reading=make_reading(reading))
+    if count is not None and label is not None:
+        raise UserError(f"count is {count!r} and label is {label!r}; give one of them")
+    told = label if count is None else count
+    read = read_rows(source, group, table=table, file=file, size=size, told=told, reading=make_reading(reading))
     assert read.ids is not None
     groups = number_groups(read.ids) if len(read.ids) else read.ids.astype(np.int64)
     column = group if isinstance(group, str) else " ".join(group)
-    for count, what in ((np.sum(groups == UNLABELED), "unlabeled rows"), (np.sum(groups != UNLABELED), "groups")):
-        if not count:
+    for n, what in ((np.sum(groups == UNLABELED), "unlabeled rows"), (np.sum(groups != UNLABELED), "groups")):
+        if not n and (what == "groups" or told is None):
             raise UserError(_nothing(what, column, read))
     places = np.unique(groups[groups != UNLABELED], return_index=True)[1]
     first = read.ids[np.flatnonzero(groups != UNLABELED)[places]]
     names = [str(one) for one in first]
     report = report_groups(read.rows, groups)
-    return GroupData(read.rows, groups, names, read.files, report, read.account, read.lines)
+    data = GroupData(read.rows, groups, names, read.files, report, read.account, read.lines, read.raw)
+    if law is None and told is None:
+        return data
+    return with_rule(data, _make_rule(law, read.told, label is not None, groups, names))
+
+
+def with_rule(data: GroupData, rule: Rule) -> GroupData:
+    """Return data with a rule that is checked, and with an account that says it."""
+    rule.check(data.sizes.tolist(), data.report.n_unlabeled)
+    return replace(data, rule=rule, account=replace(data.account, rule=str(rule)))
+
+
+def _make_rule(law: str | None, told: pd.Series | None, is_label: bool, groups: Indices, names: Sequence[str]) -> Rule:
+    """Return what a law, or a column of counts or of labels, says."""
+    if told is None:
+        return Rule(law or "dominant")
+    if not is_label:
+        if law is not None:
+            raise UserError(f"counts take the place of a law, but the law {law} was given too; leave one out")
+        return Rule(counts=read_counts(told, groups, names), column=str(told.name))
+    if law is None:
+        raise UserError(
+            f"column {told.name} says which groups keep a law, so name it: --law at-least-1 if 1 says that a group has "
+            "a positive row, --law dominant if it says that at least half are positive"
+        )
+    bounds = read_labels(told, groups, names, law)
+    return Rule(law, counts=bounds, column=str(told.name), is_label=True)
 
 
 def make_reading(options: dict[str, Any]) -> Reading:
@@ -174,25 +246,32 @@ def read_rows(
     mode: str | None = None,
     needed: Sequence[str] = (),
     text: Sequence[str] = (),
+    told: str | None = None,
     reading: Reading | None = None,
 ) -> Source:
     """Return what a source holds, as `read_groups` reads it, with ids if `group` is given.
 
     Columns of `text` stay text, even where all values look like numbers. `needed` are columns that a table must have.
-    Pictures get the `mode` ``L`` or ``RGB``, or without it that of all.
+    `told` is a column that says something of each group, and is none of the rows'. Pictures get the `mode` ``L`` or
+    ``RGB``, or without it that of all.
     """
     reading = reading or Reading()
     keys = [group] if isinstance(group, str) else [*(group or ())]
     if table is not None or (isinstance(source, str | Path) and Path(source).is_dir()):
-        return _read_folder(Path(source), keys, table, file, size, mode, reading)
+        return _read_folder(Path(source), keys, table, file, size, mode, told, reading)
     if isinstance(source, str | Path) and Path(source).suffix == ".npz":
+        if told is not None:
+            raise UserError(f"{source} is no table, so it has no column {told}; take a table")
         return _read_arrays(Path(source), keys)
-    held = _read_frame(source, [*keys, *needed], reading)
+    tellers = [] if told is None else [told]
+    held = _read_frame(source, [*keys, *tellers, *needed], reading)
     ids = _Ids.of(held.frame, keys, reading) if keys else None
-    others = held.frame.drop(columns=keys)
+    said = None if told is None else _said_of_groups(held.frame, told, keys)
+    others = held.frame.drop(columns=[*keys, *tellers])
     rows, notes = tidy(others, reading, text, held.separator)
     columns = [Column(str(key), "group", False) for key in keys]
-    columns += [Column(str(name), kind_of(rows[name]), True) for name in rows]
+    columns += [Column(key, "count", False) for key in tellers]
+    columns += [_as_read(str(name), rows[name]) for name in rows]
     n_files = int(isinstance(source, str | Path))
     account = Account(
         n_files,
@@ -204,7 +283,22 @@ def read_rows(
         columns,
         held.notes + notes + (ids.notes if ids else []),
     )
-    return Source(rows, ids.names if ids else None, account, held.lines, raw=held.frame)
+    return Source(rows, ids.names if ids else None, account, held.lines, raw=held.frame, told=said)
+
+
+def _as_read(name: str, column: pd.Series) -> Column:
+    """Return a column before training, with what is in doubt about it."""
+    kind = kind_of(column)
+    if kind != "text":
+        return Column(name, kind, True)
+    return Column(name, kind, True, *doubt_of(column))
+
+
+def _said_of_groups(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> pd.Series:
+    """Return the column that says something of each group."""
+    if name in keys:
+        raise UserError(f"column {name} names the groups, so it cannot say how many of their rows are positive")
+    return column_of(frame, name)
 
 
 def report_groups(rows: Any, groups: Indices) -> GroupReport:
@@ -238,6 +332,8 @@ def _nothing(what: str, column: str, read: Source) -> str:
     assert read.ids is not None
     odd = sorted({name for name in read.ids if isinstance(name, str) and name.casefold() in ODD})
     hint = f"; if {odd[0]} means that a row has no group, say --missing {odd[0]}" if odd else ""
+    if what == "unlabeled rows":
+        hint += "; if a column says how many rows of each group are positive, name it by --count, or by --label"
     return f"the source has no {what}: {column} must be empty in unlabeled rows, else a name{hint}"
 
 
@@ -423,16 +519,23 @@ def _read_folder(
     file: str,
     size: tuple[int, int] | None,
     mode: str | None,
+    told: str | None,
     reading: Reading,
 ) -> Source:
     """Return pictures with the ids of their groups: from a table, or from the folders that hold them."""
     listed = pictures.list_folder(folder)
     passed = dict(listed.passed_over)
+    said = None
+    if told is not None and table is None:
+        raise UserError(f"folders of pictures have no column {told}; name a table that has it by --table")
     if table is not None:
-        held = _read_frame(table, [*keys, file], reading)
+        tellers = [] if told is None else [told]
+        held = _read_frame(table, [*keys, *tellers, file], reading)
         frame = held.frame
         files = [folder / str(name).strip() for name in column_of(frame, file)]
         found = _Ids.of(frame, keys, reading) if keys else None
+        if told is not None:
+            said = _said_of_groups(frame, told, keys)
         unlisted = len({path.resolve() for path in listed.pictures} - {path.resolve() for path in files})
         if unlisted:
             passed["that the table does not list"] = unlisted
@@ -455,7 +558,7 @@ def _read_folder(
         [],
         notes + (found.notes if found else []),
     )
-    return Source(rows, found.names if found else None, account, np.arange(len(files)), files)
+    return Source(rows, found.names if found else None, account, np.arange(len(files)), files, told=said)
 
 
 def _passed_words(passed: dict[str, int]) -> str:

@@ -14,7 +14,7 @@ import pandas as pd
 from PIL import Image
 from scipy.special import expit
 
-from mdpu.data import UNLABELED, sample_of
+from mdpu.data import UNLABELED, Indices
 from mdpu.own.study import Study
 from mdpu.pipeline.files import write_text
 from mdpu.pipeline.report.drawing import draw_panels, save_figure
@@ -47,8 +47,9 @@ def _headings(study: Study, important: list[str]) -> list[str]:
     """Return the columns that a suspicious row shows: those that name it, which training left out, and what matters."""
     if not isinstance(study.data.rows, pd.DataFrame):
         return important[:COLUMNS]
-    names = [column.name for column in study.data.account.left_out if column.kind == "text"]
-    return names[:NAMING] + important[:COLUMNS]
+    left_out = [column.name for column in study.data.account.left_out]
+    naming = [name for name in left_out if name in study.data.rows]
+    return naming[:NAMING] + important[:COLUMNS]
 
 
 def _figure(study: Study, draw: Callable[[Study, Axes], None]) -> dict[str, Any]:
@@ -62,6 +63,8 @@ def _figure(study: Study, draw: Callable[[Study, Axes], None]) -> dict[str, Any]
 def _histogram(study: Study, axis: Axes) -> None:
     edges, probabilities, unlabeled = (np.linspace(0, 1, 21), expit(study.held_out), study.data.groups == UNLABELED)
     for inside, label, colour in ((unlabeled, "unlabeled", BLUE), (~unlabeled, "in groups", RED)):
+        if not inside.any():
+            continue
         axis.stairs(
             100 * np.histogram(probabilities[inside], edges)[0] / inside.sum(), edges, label=label, color=colour
         )
@@ -90,10 +93,15 @@ def _curve(study: Study, axis: Axes) -> None:
     axis.set_ylim(max(0, axis.get_ylim()[0]), min(102, axis.get_ylim()[1]))
 
 
+def _members(groups: Indices) -> list[Indices]:
+    """Return the places of the rows of each group."""
+    return [np.flatnonzero(groups == number) for number in np.unique(groups[groups != UNLABELED])]
+
+
 def _suspects(study: Study, headings: list[str]) -> list[dict[str, Any]]:
     """Return the most suspicious groups with their members: the values of some columns, or pictures."""
-    data, tuples, probabilities = study.data, sample_of(study.data.groups).tuples, expit(study.held_out)
-    sign = 1 if study.classifier.dominant == "positive" else -1
+    data, tuples, probabilities = study.data, _members(study.data.groups), expit(study.held_out)
+    sign = 1 if study.rule.dominant == "positive" else -1
 
     def member(place: int) -> dict[str, Any]:
         shown: dict[str, Any] = {"probability": float(probabilities[place])}
@@ -108,7 +116,7 @@ def _suspects(study: Study, headings: list[str]) -> list[dict[str, Any]]:
 
     found = []
     for row in study.suspicion.tuples.head(SHOWN).to_dict("records"):
-        members = sorted(tuples[row["tuple"]][tuples[row["tuple"]] >= 0], key=lambda at: sign * probabilities[at])
+        members = sorted(tuples[row["tuple"]], key=lambda at: sign * probabilities[at])
         own = {"name": data.names[row["tuple"]], "size": len(members)}
         found.append(row | own | {"members": [member(place) for place in members[:MEMBERS]]})
     return found

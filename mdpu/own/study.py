@@ -11,7 +11,7 @@ import copy
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,21 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from mdpu import scores
 from mdpu.data import UNLABELED, Indices, sample_of
 from mdpu.errors import UserError
-from mdpu.estimator import MDPUClassifier
+from mdpu.estimator import MDPUClassifier, TupleClassifier
 from mdpu.own.account import Column, few
 from mdpu.own.columns import RESERVED, TableEncoder
-from mdpu.own.groups import GroupData, make_reading, read_groups, read_rows
+from mdpu.own.counted import Counted, doubtful, known_prior
+from mdpu.own.groups import GroupData, make_reading, read_groups, read_rows, with_rule
+from mdpu.own.rules import Rule
 from mdpu.own.tables import suggest
 from mdpu.pipeline.files import progress, read_json, write_csv, write_json, write_table
-from mdpu.prior import without_repeats
+from mdpu.prior import columns_apart, without_repeats
 from mdpu.saving import load, save
 
 FOLDS = 5
@@ -39,6 +42,7 @@ PARTS = (8, 4, 2, 1)  # of the groups in training, the learning curve has an eig
 LEAST = 20  # groups in such a part
 LOOKED_AT = 200  # columns whose importance is measured, at most
 SLICES = 5  # of a column by its values, which are compared to tell whether it may be important
+MISFIT = "the law fits at none"  # words of the classifier where groups and rows differ by more than the class
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class Study:
     importance: pd.DataFrame
     n_columns: int
     suspicion: scores.Suspicion
+    rule: Rule
 
     @property
     def error(self) -> scores.Estimate:
@@ -79,35 +84,47 @@ def fit_groups(
 ) -> Study:
     """Write a classifier and its groups, ranked, to a folder; return what is known of it.
 
-    `source`, `group` and `options` are the arguments of `read_groups`, `parameters` those of `MDPUClassifier`; `drop`
-    names columns to leave out.
+    `source`, `group` and `options` are the arguments of `read_groups`, `parameters` those of `MDPUClassifier` and
+    ``positive_by`` of `TupleClassifier`; `drop` names columns to leave out.
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; name a folder")
     data = read_groups(source, group, **options)
-    data = with_columns(data, drop)
+    rule = replace(data.rule or Rule(), dominant=parameters.pop("dominant", "positive"))
+    data = with_columns(with_rule(data, rule), drop)
     print(data.account, data.report, sep="\n", file=sys.stderr)
     study = study_groups(data, drop, **parameters)
     for text in study.warned:
         print(f"warning: {text}", file=sys.stderr)
     out.mkdir(parents=True, exist_ok=True)
-    save(study.estimator, out / "classifier.skops")
+    save(_for_file(study), out / "classifier.skops")
     rows, ranked = study.data.rows, study.suspicion.tuples
     held = {"shape": rows.shape[1:]}
     if isinstance(rows, pd.DataFrame):
         encoder = study.estimator[0]
         held = {"columns": [*encoder.kinds_], "text": encoder.categories()}
-    write_json(out / "rows.json", held)
+    write_json(out / "rows.json", {**held, "rule": str(study.rule)})
     ranked = ranked.assign(tuple=[data.names[place] for place in ranked["tuple"]]).rename(columns={"tuple": "group"})
     write_csv(ranked, out / "groups.csv")
     return study
+
+
+def _for_file(study: Study) -> Any:
+    """Return the estimator with the name of its law, where that is a function, which no file holds."""
+    if not callable(getattr(study.classifier, "law", None)) or study.rule.law == "dominant":
+        return study.estimator
+    named = copy.copy(study.classifier)
+    named.law = study.rule.law
+    if not isinstance(study.estimator, Pipeline):
+        return named
+    return Pipeline([*study.estimator.steps[:-1], (study.estimator.steps[-1][0], named)])
 
 
 def with_columns(data: GroupData, drop: Sequence[str]) -> GroupData:
     """Return data whose account says which columns training uses and leaves out, and why."""
     if not isinstance(data.rows, pd.DataFrame):
         return data
-    names = [column for column in data.account.columns if column.kind == "group"]
+    names = [column for column in data.account.columns if column.kind in ("group", "count")]
     encoder = TableEncoder(drop).fit(data.rows)
     return replace(data, account=replace(data.account, columns=names + encoder.columns()))
 
@@ -143,6 +160,8 @@ def predict_rows(model: Path, source: Any, out: Path, options: dict[str, Any]) -
         shown, rows = read.raw, rows[needed]
         account = replace(account, columns=[_used(column, needed) for column in account.columns])
     print(account, file=sys.stderr)
+    if "rule" in held:
+        print(f"the classifier learned from groups by this rule: {held['rule']}", file=sys.stderr)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         shown = shown.assign(answer=classifier.predict(rows), probability=classifier.predict_proba(rows)[:, 1].round(9))
@@ -175,19 +194,25 @@ def _used(column: Column, needed: Sequence[str]) -> Column:
 
 def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -> Study:
     """Train a classifier on groups, and find out what can be said about it."""
-    if len(data.names) < 2 * FOLDS:
-        raise UserError(f"{len(data.names)} groups are too few; {2 * FOLDS} or more are needed to hold some out")
+    rule = data.rule or Rule()
+    _check(data, rule, parameters)
     n = len(data.names) * (FOLDS - 1) / FOLDS
     parts = [part for part in PARTS if part == 1 or n / part >= LEAST]
     total = 1 + FOLDS * len(parts)
     with progress("training", total, "models") as bar, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator = _estimator(data, drop, MDPUClassifier(**parameters))
-        estimator.fit(data.rows, data.groups)
+        trainer = Trainer(data, rule)
+        estimator = _estimator(data, drop, _classifier(data, rule, parameters))
+        try:
+            trainer.fit(estimator, data.rows, data.groups)
+        except UserError as error:
+            raise UserError(_in_groups(str(error), data, estimator)) from None
         bar.update()
+        whole = data
         data, rows = _without_repeats(data, estimator)
         groups = data.groups
-        warned = [str(one.message).replace("tuple", "group") for one in caught if issubclass(one.category, UserWarning)]
+        told_of = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
+        warned = [_in_groups(text, whole, estimator) for text in told_of]
         classifier = _last(estimator)
         known = {"prior": classifier.prior_, "compare_prior": False}
         if classifier.learner == "auto":
@@ -195,17 +220,16 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
         told = clone(classifier).set_params(**known)
         found = {part: np.empty(len(groups)) for part in parts}
         models = []
-        for kept, held in scores.TupleKFold(FOLDS).split(rows, groups):
+        for kept, held in _folds(FOLDS, rows, groups):
             for part in parts:
                 chosen = kept
                 if part > 1:
-                    chosen = kept[next(scores.TupleKFold(part).split(kept, groups[kept]))[1]]
-                model = clone(told).fit(_take(rows, chosen), groups[chosen])
+                    chosen = kept[next(_folds(part, kept, groups[kept]))[1]]
+                model = trainer.fit(clone(told), _take(rows, chosen), groups[chosen])
                 found[part][held] = model.decision_function(_take(rows, held))
                 bar.update()
             models.append((model, held))
-    judged = copy.copy(classifier)
-    judged.decision_function = lambda X: found[1]
+    judge = CountedJudge(classifier, rule, groups) if rule.counts else Judge(classifier, rows, groups)
     parts_of = _parts_of_columns(estimator, rows)
     looked_at = rank_columns(rows, parts_of, found[1])[:LOOKED_AT]
     return Study(
@@ -214,13 +238,164 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
         classifier,
         found[1],
         [*dict.fromkeys(warned)],
-        [(round(n / part), _error(classifier, own, groups)) for part, own in found.items()],
-        scores.scores_without_labels(judged, rows, groups),
-        scores.calibration_without_labels(judged, rows, groups),
-        _importance(models, rows, groups, {name: parts_of[name] for name in looked_at}),
+        [(round(n / part), judge.error(own)) for part, own in found.items()],
+        judge.measures(found[1]),
+        judge.calibration(found[1]),
+        _importance(models, rows, groups, {name: parts_of[name] for name in looked_at}, judge),
         len(parts_of),
-        scores.suspicious(judged, rows, groups),
+        judge.suspicion(found[1]),
+        rule,
     )
+
+
+def _check(data: GroupData, rule: Rule, parameters: dict[str, Any]) -> None:
+    """Raise `UserError` where training would end in nothing that can be judged."""
+    if len(data.names) < 2 * FOLDS:
+        raise UserError(f"{len(data.names)} groups are too few; {2 * FOLDS} or more are needed to hold some out")
+    asked = [parameters.get(name) for name in ("prior", "guess_prior", "positive_by")]
+    rule.check_identified(data.sizes.tolist(), asked[0], bool(asked[1]), asked[2])
+
+
+def _in_groups(text: str, data: GroupData, estimator: Any) -> str:
+    """Return a sentence of the classifier in the words of the command, with the columns to leave out."""
+    text = text.replace("tuple", "group")
+    if MISFIT not in text or not isinstance(estimator, Pipeline) or not (data.groups == UNLABELED).any():
+        return text
+    rows = estimator[0].transform(data.rows)
+    sources = estimator[0].sources()
+    apart = columns_apart(rows.to_numpy(), sample_of(data.groups))
+    areas: dict[str, float] = {}
+    for place, area in apart:
+        areas.setdefault(sources[place], area)
+    shown = few([f"{name} ({area:.2f})" for name, area in areas.items()])
+    told = f"{text.partition(MISFIT)[0]}{MISFIT}, so they differ by more than the class, or groups break the rule"
+    return (
+        f"{told}; the columns that tell them apart best are {shown}: leave out one that says where a row comes from, "
+        f"such as by --drop {next(iter(areas))}"
+    )
+
+
+def _classifier(data: GroupData, rule: Rule, parameters: dict[str, Any]) -> Any:
+    """Return the classifier for a rule: that of the paper's law, or that of any other."""
+    plain = {name: value for name, value in parameters.items() if name != "positive_by"}
+    if rule.law == "dominant" and rule.counts is None:
+        if parameters.get("positive_by") is not None:
+            raise UserError("positive_by is given, but the law dominant tells the classes apart; leave it out")
+        return MDPUClassifier(**plain | {"dominant": rule.dominant})
+    if rule.counts is not None:
+        return TupleClassifier(**parameters)
+    return TupleClassifier(**parameters, law=rule.laws(data.sizes.tolist()))
+
+
+class Trainer:
+    """Trains classifiers on parts of the data by its rule."""
+
+    def __init__(self, data: GroupData, rule: Rule):
+        self.numbers = np.unique(data.groups[data.groups != UNLABELED])
+        self.rule = rule
+
+    def fit(self, estimator: Any, rows: Any, groups: Indices) -> Any:
+        """Train a classifier, or a pipeline that ends in one, on rows (N, ...) of groups (N,)."""
+        if self.rule.counts is None:
+            return estimator.fit(rows, groups)
+        held = np.unique(groups[groups != UNLABELED])
+        counts = self.rule.take(np.searchsorted(self.numbers, held)).counts
+        for step in [*estimator][:-1] if isinstance(estimator, Pipeline) else []:
+            rows = step.fit_transform(rows)
+        classifier = _last(estimator)
+        if (groups == UNLABELED).any():
+            classifier.fit(rows, groups, counts=counts)
+        else:
+            classifier.fit([_take(rows, np.flatnonzero(groups == number)) for number in held], counts=counts)
+        return estimator
+
+
+def _folds(count: int, rows: Any, groups: Indices) -> Iterator[tuple[Indices, Indices]]:
+    """Yield the places of the rows to train on and to hold out, in folds that cut no group."""
+    if (groups == UNLABELED).any():
+        return scores.TupleKFold(count).split(rows, groups)
+    return iter(GroupKFold(count, shuffle=True, random_state=0).split(groups, groups=groups))
+
+
+class Judge:
+    """What groups of a law, and unlabeled rows, say of scores (N,) by models that had not seen them."""
+
+    def __init__(self, classifier: Any, rows: Any, groups: Indices):
+        self.classifier = classifier
+        self.rows = rows
+        self.groups = groups
+
+    def _judged(self, held_out: NDArray[np.float64]) -> Any:
+        judged = copy.copy(self.classifier)
+        judged.decision_function = lambda X: held_out
+        return judged
+
+    def error(self, held_out: NDArray[np.float64]) -> scores.Estimate:
+        """Return the error rate."""
+        return _error(self.classifier, held_out, self.groups)
+
+    def measures(self, held_out: NDArray[np.float64]) -> dict[str, scores.Estimate]:
+        """Return AUC, balanced accuracy, precision and recall."""
+        return scores.scores_without_labels(self._judged(held_out), self.rows, self.groups)
+
+    def calibration(self, held_out: NDArray[np.float64]) -> pd.DataFrame:
+        """Return the share of positives by probability."""
+        return scores.calibration_without_labels(self._judged(held_out), self.rows, self.groups)
+
+    def suspicion(self, held_out: NDArray[np.float64]) -> scores.Suspicion:
+        """Return the groups, the most suspicious first."""
+        return scores.suspicious(self._judged(held_out), self.rows, self.groups)
+
+    def auc_of(self, model: Any, rows: Any, groups: Indices) -> Callable[[Any], float]:
+        """Return the AUC as a function of a model's scores of held-out rows."""
+        return scores.auc_of_scores(model, rows, groups)
+
+
+class CountedJudge:
+    """What groups with known numbers of positives say of scores (N,), as `Judge`."""
+
+    def __init__(self, classifier: Any, rule: Rule, groups: Indices):
+        prior = known_prior(groups, rule)
+        self.prior = classifier.prior_ if prior is None else prior
+        self.profile = scores.estimated_profile(classifier)
+        self.rule = rule
+        self.groups = groups
+
+    def _at(self, prior: float) -> Counted:
+        return Counted.of(self.groups, self.rule, prior)
+
+    def error(self, held_out: NDArray[np.float64]) -> scores.Estimate:
+        """Return the error rate."""
+        yes = (held_out > 0).astype(float)
+
+        def at(prior: float) -> dict[str, scores.Estimate]:
+            return {"risk": self._at(prior).error(yes)}
+
+        return scores.with_uncertain_prior(at, self.prior, self.profile, 0.95)["risk"]
+
+    def measures(self, held_out: NDArray[np.float64]) -> dict[str, scores.Estimate]:
+        """Return AUC, balanced accuracy, precision and recall."""
+
+        def at(prior: float) -> dict[str, scores.Estimate]:
+            return self._at(prior).measures(held_out)
+
+        return scores.with_uncertain_prior(at, self.prior, self.profile, 0.95)
+
+    def calibration(self, held_out: NDArray[np.float64]) -> pd.DataFrame:
+        """Return the share of positives by probability."""
+        return self._at(self.prior).calibration(held_out)
+
+    def suspicion(self, held_out: NDArray[np.float64]) -> scores.Suspicion:
+        """Return the groups, the most suspicious first."""
+        return doubtful(held_out, self.groups, self.rule, self.prior)
+
+    def auc_of(self, model: Any, rows: Any, groups: Indices) -> Callable[[Any], float]:
+        """Return the AUC as a function of a model's scores of held-out rows."""
+        numbers = np.unique(self.groups[self.groups != UNLABELED])
+        held = np.unique(groups[groups != UNLABELED])
+        rule = self.rule.take(np.searchsorted(numbers, held))
+        counted = Counted.of(groups, rule, self.prior)
+        return lambda held_out: counted.auc(np.asarray(held_out, np.float64)).value
 
 
 def _last(estimator: Any) -> Any:
@@ -243,6 +418,8 @@ def _estimator(data: GroupData, drop: Sequence[str], classifier: Any) -> Any:
 def _without_repeats(data: GroupData, estimator: Any) -> tuple[GroupData, Any]:
     """Return data in which repeated unlabeled rows stand once, and their rows as the classifier gets them."""
     rows = estimator[0].transform(data.rows) if isinstance(estimator, Pipeline) else data.rows
+    if not (data.groups == UNLABELED).any():
+        return data, rows
     sample = without_repeats(rows, sample_of(data.groups))
     kept = np.sort(np.concatenate([np.flatnonzero(data.groups != UNLABELED), sample.unlabeled]))
     return data.take(kept), _take(rows, kept)
@@ -301,19 +478,25 @@ def _between(slices: Indices, values: NDArray[np.float64]) -> float:
 
 
 def _importance(
-    models: list[tuple[Any, Indices]], rows: Any, groups: Indices, parts_of: dict[str, list[int]]
+    models: list[tuple[Any, Indices]],
+    rows: Any,
+    groups: Indices,
+    parts_of: dict[str, list[int]],
+    judge: Judge | CountedJudge,
 ) -> pd.DataFrame:
     """Return by how much the AUC of each fold falls where a column is permuted."""
     if not parts_of:
         return pd.DataFrame({"column": [], "loss": [], "low": [], "high": []})
-    lost = [_lost(model, _take(rows, held), groups[held], parts_of) for model, held in models]
+    lost = [_lost(model, _take(rows, held), groups[held], parts_of, judge) for model, held in models]
     low, mean, high = np.min(lost, axis=0), np.mean(lost, axis=0), np.max(lost, axis=0)
     return pd.DataFrame({"column": [*parts_of], "loss": mean, "low": low, "high": high})
 
 
-def _lost(model: Any, rows: Any, groups: Indices, parts_of: dict[str, list[int]]) -> list[float]:
+def _lost(
+    model: Any, rows: Any, groups: Indices, parts_of: dict[str, list[int]], judge: Judge | CountedJudge
+) -> list[float]:
     """Return the AUC on held-out rows less that with each column permuted, its parts alike."""
-    auc = scores.auc_of_scores(model, rows, groups)
+    auc = judge.auc_of(model, rows, groups)
     whole = auc(model.decision_function(rows))
     values = np.array(rows)
     order = np.random.default_rng(0).permutation(len(values))

@@ -41,6 +41,15 @@ MOSTLY = 0.5  # share of numbers from which on a column is one of numbers with m
 TRUTHS = {"true": True, "false": False}
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 DOTTED = re.compile(r"\d?\d\.\d?\d\.\d{4}")  # the day first wherever dates have dots
+SLASHED = re.compile(r"(\d?\d)/(\d?\d)/\d{4}")  # the day first or the month, by country
+YEAR_FIRST = re.compile(r"\d{4}/\d?\d/\d?\d")
+FORMS = {"day-first": "%d/%m/%Y", "month-first": "%m/%d/%Y"}
+MONEY = re.compile(
+    r"(?:(?P<minus>[+−-]) ?)?(?P<before>R\$|[€$£¥₹₽₺]|[A-Z]{3}|kr|Fr\.)?\s*(?P<amount>.*?)"
+    r"\s*(?P<behind>[€$£¥₹₽₺]|[A-Z]{3}|kr|zł|Kč|Ft)?"
+)
+CODES = {"AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HUF", "INR", "JPY", "KRW", "MXN", "NOK"}
+CODES |= {"NZD", "PLN", "SEK", "TRY", "USD", "ZAR"}
 BLANKS = " \u00a0\u2009\u202f"  # between the digits of thousands
 EXACT = 2**53  # integers beyond are not exact in a double
 
@@ -54,8 +63,12 @@ class Reading:
     encoding: str | None = None
     missing: tuple[str, ...] = ()
     fill: bool = False
+    dates: str | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
+        if self.dates is not None:
+            check_choice("dates", self.dates, [*FORMS])
         if self.decimal is not None:
             check_choice("decimal", self.decimal, (".", ","))
         if self.sep is not None and len(self.separator or "") != 1:
@@ -99,10 +112,12 @@ def read_table(path: Path, needed: Sequence[str] = (), reading: Reading | None =
     reading = reading or Reading()
     suffix = _suffix(path)
     try:
+        if suffix == ".xlsx":
+            return _read_excel(path, needed, reading.sheet)
+        if reading.sheet is not None:
+            raise UserError(f"a sheet is named, but {path} is no .xlsx; leave out --sheet")
         if suffix == ".parquet":
             return _read_parquet(path, needed)
-        if suffix == ".xlsx":
-            return _read_excel(path, needed)
         return _read_delimited(path, needed, reading)
     except (UserError, MemoryError):
         raise
@@ -314,17 +329,21 @@ def _read_parquet(path: Path, needed: Sequence[str]) -> Table:
     return Table(frame, np.arange(len(frame)), notes)
 
 
-def _read_excel(path: Path, needed: Sequence[str]) -> Table:
+def _read_excel(path: Path, needed: Sequence[str], wanted: str | None) -> Table:
     from openpyxl import load_workbook
 
     book = load_workbook(path, data_only=True)
     sheets = [sheet for sheet in book.worksheets if sheet.max_row > 1 or sheet.max_column > 1]
     if not sheets:
         raise UserError(f"{path} has no sheet with a table")
-    sheet, notes = sheets[0], []
+    sheet = sheets[0] if wanted is None else _named_sheet(path, sheets, wanted)
+    notes = []
     if len(sheets) > 1:
-        others = few([one.title for one in sheets[1:]])
-        notes.append(f"of {len(sheets)} sheets {sheet.title} was read; not read: {others}")
+        passed_over = [one.title for one in sheets if one is not sheet]
+        notes.append(
+            f"of {len(sheets)} sheets {sheet.title} was read, and {len(passed_over)} passed over ({few(passed_over)}); "
+            "--sheet names another"
+        )
     records = [[*row] for row in sheet.values]
     merged = 0
     for area in sheet.merged_cells.ranges:
@@ -337,6 +356,17 @@ def _read_excel(path: Path, needed: Sequence[str]) -> Table:
     if merged:
         notes.append(f"cells that were merged downwards got the value of the first: {merged}")
     return _tabulate(path, records, [*range(1, len(records) + 1)], needed, notes)
+
+
+def _named_sheet(path: Path, sheets: Sequence[Any], wanted: str) -> Any:
+    """Return the sheet of a title, or at a place, from 1."""
+    titles = {sheet.title.strip().casefold(): sheet for sheet in sheets}
+    places = {str(place): sheet for place, sheet in enumerate(sheets, 1)}
+    sheet = titles.get(wanted.strip().casefold()) or places.get(wanted.strip())
+    if sheet is None:
+        names = [one.title for one in sheets]
+        raise UserError(f"{path} has no sheet {wanted} with a table; it has {few(names)}{suggest(wanted, names)}")
+    return sheet
 
 
 # -- columns --------------------------------------------------------------------------------------
@@ -370,9 +400,10 @@ def tidy(
     texts = {name: _Text(str(name), column) for name, column in plain.items() if _is_text(column)}
     texts = {name: one for name, one in texts.items() if name not in text}
     sign = reading.decimal or _decimal_sign(texts.values(), separator)
+    dates = reading.dates or _date_form(texts.values())
     said: dict[str, list[str]] = {}
     for name, one in texts.items():
-        for words in one.convert(sign):
+        for words in one.convert(sign, dates):
             said.setdefault(words, []).append(str(name))
     notes = [f"{few(names)}: {words}" for words, names in said.items()]
     for name, one in texts.items():
@@ -471,11 +502,26 @@ class _Text:
         self.counts = Counter(self.column.dropna())
         self.texts = [*self.counts]
         plain = [text for text in self.texts if text.casefold() not in MARKS]
+        self.currencies: set[str] = set()
+        self.bare = {text: self._without_currency(text) for text in plain}
         self.marks = [text for text in self.texts if text.casefold() in MARKS]
         self.readable = {}
         for sign, pattern in NUMBERS.items():
-            self.readable[sign] = {text for text in plain if pattern.fullmatch(text)}
+            self.readable[sign] = {text for text in plain if pattern.fullmatch(self.bare[text])}
         self.plain = {*plain}
+        self.doubt: tuple[str, str] | None = None
+
+    def _without_currency(self, text: str) -> str:
+        """Return an amount of money without the sign of its currency, and any other text as it is."""
+        found = MONEY.fullmatch(text)
+        if found is None:
+            return text
+        signs = [sign for sign in (found["before"], found["behind"]) if sign]
+        is_code = any(sign.isalpha() and sign.isupper() and sign not in CODES for sign in signs)
+        if len(signs) != 1 or is_code or not any(letter.isdigit() for letter in found["amount"]):
+            return text
+        self.currencies.add(signs[0])
+        return f"{found['minus'] or ''}{found['amount']}"
 
     def reads(self, sign: str) -> bool:
         """Return whether all values but marks are numbers with a decimal sign."""
@@ -485,9 +531,23 @@ class _Text:
     @property
     def signs(self) -> set[str]:
         """The commas and points in its values."""
-        return {sign for sign in ".," for text in self.plain if sign in text}
+        return {sign for sign in ".," for text in self.plain if sign in self.bare[text]}
 
-    def convert(self, sign: str) -> list[str]:
+    @property
+    def date_forms(self) -> set[str]:
+        """The forms in which all values may be dates with slashes; empty if they are none."""
+        parts = [SLASHED.fullmatch(text) for text in self.texts]
+        found = [part for part in parts if part]
+        if not found or len(found) < len(parts):
+            return set()
+        forms = set()
+        if all(int(part[1]) <= 31 and int(part[2]) <= 12 for part in found):
+            forms.add("day-first")
+        if all(int(part[1]) <= 12 and int(part[2]) <= 31 for part in found):
+            forms.add("month-first")
+        return forms
+
+    def convert(self, sign: str, dates: str | None) -> list[str]:
         """Make the column what it is beyond doubt; return what is to be said on it."""
         if not self.texts:
             self.column = pd.Series(np.nan, index=self.column.index)
@@ -500,34 +560,56 @@ class _Text:
             return self._convert_dates("ISO8601")
         if all(DOTTED.fullmatch(text) for text in self.texts):
             return self._convert_dates("%d.%m.%Y")
+        if all(YEAR_FIRST.fullmatch(text) for text in self.texts):
+            return self._convert_dates("%Y/%m/%d")
+        if all(SLASHED.fullmatch(text) for text in self.texts):
+            return self._convert_slashed(dates)
         for own in (sign, "," if sign == "." else "."):
             if self.reads(own):
                 return self._convert_numbers(own)
-        return self._doubt()
+        self._find_doubt()
+        return []
+
+    def _convert_slashed(self, dates: str | None) -> list[str]:
+        forms = self.date_forms
+        if not forms:
+            self.doubt = ("some of its dates have the day first and others the month", "write dates as 2020-05-07")
+            return []
+        form = forms.pop() if len(forms) == 1 else dates
+        assert form is not None
+        self._convert_dates(FORMS[form])
+        return [f"dates with the {form.partition('-')[0]} first"]
 
     def _convert_dates(self, form: str) -> list[str]:
         dates = pd.to_datetime(self.column, format=form, utc=True, errors="coerce")
         wrong = self.column[dates.isna() & self.column.notna()]
         if len(wrong):
-            return [f"text, because {wrong.iloc[0]!r} is no date; mend it, or take it as missing by --missing"]
+            self.doubt = (f"{wrong.iloc[0]!r} is no date", "mend it, or take it as missing by --missing")
+            return []
         self.column = _dates(dates)
         return []
 
     def _convert_numbers(self, sign: str) -> list[str]:
+        if len(self.currencies) > 1:
+            self.doubt = (f"its amounts are in {' and in '.join(sorted(self.currencies))}", "give one currency")
+            return []
         shares = [text for text in self.plain if text.endswith("%")]
         if shares and len(shares) < len(self.plain):
-            return ["text, because some of its numbers have a percent sign, and others have none"]
+            self.doubt = ("some of its numbers have a percent sign, and others have none", "write all alike")
+            return []
         comma = "," if sign == "." else "."
         removed = str.maketrans(dict.fromkeys(f"{comma}{BLANKS}'’%") | {"−": "-", sign: "."})
-        values = {text: float(text.translate(removed)) for text in self.plain}
+        values = {text: float(self.bare[text].translate(removed)) for text in self.plain}
         if shares:
             values = {text: value / 100 for text, value in values.items()}
         self.column = self.column.map(values).astype(np.float64)
         said = []
-        if sign == "," and any(sign in text for text in self.plain):
+        if sign == "," and any(sign in self.bare[text] for text in self.plain):
             said.append("the decimal sign is a comma")
-        if any(mark in text.strip("% ") for mark in f"{comma}{BLANKS}'’" for text in self.plain):
+        if any(mark in self.bare[text].strip("% ") for mark in f"{comma}{BLANKS}'’" for text in self.plain):
             said.append("marks between thousands were taken out")
+        if self.currencies:
+            said.append(f"the sign {few(sorted(self.currencies))} was taken out")
         if shares:
             said.append("percent became shares")
         if self.marks:
@@ -535,14 +617,26 @@ class _Text:
             said.append(f"{few(sorted(self.marks))} stands for a missing value {count} times")
         return said
 
-    def _doubt(self) -> list[str]:
+    def _find_doubt(self) -> None:
+        """Note what keeps a column of numbers from being one."""
         readable = max(self.readable.values(), key=len)
         others = sorted({*self.texts} - readable, key=lambda text: -self.counts[text])
         count = sum(self.counts[text] for text in others)
         if count > (1 - MOSTLY) * self.counts.total():
-            return []
+            return
         named = few([repr(text) for text in others])
-        return [f"text, because {count} of its values are no numbers ({named}); --missing takes them out"]
+        self.doubt = (f"{count} of its values are no numbers ({named})", "--missing takes them out")
+
+
+def doubt_of(column: pd.Series) -> tuple[str, str]:
+    """Return what keeps a tidy column of text from being numbers or dates, and what would mend it; else nothing."""
+    text = _Text(str(column.name), column)
+    text.convert(_sign_of(text), "day-first")
+    return text.doubt or ("", "")
+
+
+def _sign_of(text: _Text) -> str:
+    return "," if text.reads(",") and not text.reads(".") else "."
 
 
 def _decimal_sign(texts: Collection[_Text], separator: str | None) -> str:
@@ -561,6 +655,21 @@ def _decimal_sign(texts: Collection[_Text], separator: str | None) -> str:
                 "decimal sign by --decimal"
             )
     return "."
+
+
+def _date_form(texts: Collection[_Text]) -> str | None:
+    """Return the form of a table's dates with slashes; raise `UserError` if nothing tells where the day stands."""
+    forms = [one.date_forms for one in texts]
+    told = {form for found in forms if len(found) == 1 for form in found}
+    if len(told) == 1:
+        return told.pop()
+    for one, found in zip(texts, forms, strict=True):
+        if len(found) == 2:
+            raise UserError(
+                f"column {one.name} holds {one.texts[0]}, whose day may stand first or second; name the form by "
+                "--dates day-first or --dates month-first"
+            )
+    return None
 
 
 # -- names ----------------------------------------------------------------------------------------

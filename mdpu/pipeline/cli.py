@@ -24,7 +24,7 @@ GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")  # how 
 NO_MEMORY = "can't allocate memory"  # torch says so in an ordinary RuntimeError
 UNWRITTEN = ("basic_ios", "PytorchStreamWriter")  # likewise, where a checkpoint could not be written
 
-READING = ("sep", "decimal", "encoding", "missing", "fill")  # options on how a table is read
+READING = ("sep", "decimal", "encoding", "missing", "fill", "dates", "sheet")  # options on how a table is read
 
 # JSON schemas of what the rules give to commands.
 SIDES = {"type": "object", "additionalProperties": {"type": "array"}}
@@ -97,8 +97,8 @@ def fit(given: Any) -> None:
     from mdpu.own.page import write_own_page
     from mdpu.own.study import fit_groups
 
-    options = {name: getattr(given, name) for name in ("table", "file", "size", *READING)}
-    parameters = {name: getattr(given, name) for name in ("prior", "guess_prior", "dominant", "learner")}
+    options = {name: getattr(given, name) for name in ("table", "file", "size", "law", "count", "label", *READING)}
+    parameters = {name: getattr(given, name) for name in ("prior", "guess_prior", "dominant", "positive_by", "learner")}
     parameters["random_state"] = given.seed
     study = fit_groups(given.source, given.out, given.group, given.drop, options, **parameters)
     write_own_page(study, given.out / "page.html")
@@ -180,6 +180,8 @@ def _parser() -> argparse.ArgumentParser:
         "--decimal": {"choices": (".", ","), "help": "The decimal sign of a table."},
         "--encoding": {"metavar": "NAME", "help": "The encoding of a table, such as utf-8 or cp1252."},
         "--missing": {"nargs": "+", "action": "extend", "metavar": "TEXT", "help": "What stands for a missing value."},
+        "--dates": {"choices": ("day-first", "month-first"), "help": "What stands first in dates such as 03/04/2025."},
+        "--sheet": {"metavar": "NAME", "help": "The sheet of an .xlsx file, by its name or place; default: the first."},
         "--fill": {"action": "store_true", "help": "Read names of groups downwards, below merged cells."},
     }
     size = {"nargs": 2, "type": int, "metavar": ("HEIGHT", "WIDTH"), "help": "Size that pictures are scaled to."}
@@ -195,6 +197,10 @@ def _parser() -> argparse.ArgumentParser:
         "--prior": {"type": float, "help": "Share of positives in the unlabeled rows; by default it is estimated."},
         "--guess-prior": {"action": "store_true", "help": "Guess the prior if the groups do not tell it."},
         "--dominant": {"choices": ("positive", "negative"), "default": "positive", "help": "Half of a group or more."},
+        "--law": {"metavar": "LAW", "help": "dominant (default), at-least-1, exactly-1, between-1-2 or similar."},
+        "--count": {"metavar": "COLUMN", "help": "In place of a law: the number, or share, of a group's positives."},
+        "--label": {"metavar": "COLUMN", "help": "Whether a group keeps the law, 1 or 0, as bags are labelled."},
+        "--positive-by": {"metavar": "COLUMN", "help": "Larger in positive rows, for laws that tell no class."},
         "--learner": {"default": "auto", "metavar": "NAME", "help": "auto, student, linear or network."},
         "--seed": {"type": int, "default": 0},
     }

@@ -43,6 +43,60 @@ def test_dates_are_dates_in_both_forms_and_a_day_that_is_none_is_named(tmp_path)
     assert column(tmp_path, wrong)[1] == "2020-13-01"
 
 
+def test_dates_with_slashes_are_read_where_one_tells_what_stands_first(tmp_path):
+    days = ["03/04/2025", "5/6/2024", "", "07/08/2022", "09/10/2021", "11/12/2020"]
+    with pytest.raises(UserError, match="--dates"):
+        column(tmp_path, days)
+    assert column(tmp_path, days, dates="day-first")[0] == pd.Timestamp("2025-04-03")
+    assert column(tmp_path, days, dates="month-first")[0] == pd.Timestamp("2025-03-04")
+    assert column(tmp_path, ["25/04/2025", *days[1:]])[1] == pd.Timestamp("2024-06-05")
+    assert column(tmp_path, ["04/25/2025", *days[1:]])[1] == pd.Timestamp("2024-05-06")
+    assert column(tmp_path, ["25/04/2025", "04/25/2025", *days[2:]])[0] == "25/04/2025"
+    assert column(tmp_path, ["2025/04/03"] * 6)[0] == pd.Timestamp("2025-04-03")
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["€ 1.234,50", "€ 12,30", "-€ 7,00"], [1234.5, 12.3, -7]),
+        (["$1,234.50", "$12.30", "-$7.00"], [1234.5, 12.3, -7]),
+        (["1.234,50 EUR", "12,30 EUR", "7,00"], [1234.5, 12.3, 7]),
+        (["CHF 1'234.50", "CHF 12.30", "?"], [1234.5, 12.3, np.nan]),
+    ],
+)
+def test_amounts_of_money_are_numbers(tmp_path, texts, numbers):
+    assert np.allclose(column(tmp_path, texts * 2)[:3], numbers, equal_nan=True)
+
+
+def test_what_keeps_a_column_from_being_numbers_is_said_once(tmp_path):
+    for values, word in (
+        (["12%", "0.13", "14%", "0.15", "16%", "0.17"], "percent"),
+        (["$1.00", "€1.00", "$2.00", "$3.00", "$4.00", "$5.00"], "$ and in €"),
+    ):
+        data = read(tmp_path, ["team;value", *map(";".join, zip(TEAMS, values, strict=True))])
+        assert data.rows["value"].tolist() == values
+        assert str(data.account).count("value") == 1 and word in str(data.account)
+
+
+def test_a_sheet_is_named_or_the_others_are_counted(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "Cover"
+    book.active.append(["made in May", "by us"])
+    for title, name in (("May", "a"), ("June", "b")):
+        sheet = book.create_sheet(title)
+        for row in (["team", "value"], [name, 1], [name, 2], [None, 3]):
+            sheet.append(row)
+    book.save(tmp_path / "own.xlsx")
+    for named in ("June", "june ", "3"):
+        data = read_groups(tmp_path / "own.xlsx", "team", sheet=named)
+        assert data.names == ["b"] and "2 passed over" in str(data.account)
+    with pytest.raises(UserError, match="mean June"):
+        read_groups(tmp_path / "own.xlsx", "team", sheet="Jun")
+    with pytest.raises(UserError, match="sheet"):
+        read(tmp_path, ["team,value", "a,1", ",2"], sheet="June")
+
+
 def test_a_table_that_two_separators_divide_is_asked_for(tmp_path):
     lines = ["a;b,c;d", *["1;2,3;4"] * 6]
     (tmp_path / "own.csv").write_text("\n".join(lines))

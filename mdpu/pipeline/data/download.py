@@ -40,18 +40,38 @@ class Archive:
     unpacked: tuple[tuple[str, str], ...] = ()  # paths and SHA-256 of files that together serve as well
 
     def find(self, folder: Path) -> list[Path]:
-        """Return the file, or its unpacked ones, gzipped or not; nothing unless all are right."""
+        """Return the file, or its unpacked ones, gzipped or not; nothing unless all are right.
+
+        Unpackers and Kaggle call ``train-images-idx3-ubyte`` also ``train-images.idx3-ubyte``, or put it into a folder
+        of its name.
+        """
         path = folder / self.path
         if path.is_file() and _md5(path) == self.md5:
             return [path]
         found = []
         for name, sha256 in self.unpacked:
-            for file in (folder / name, folder / f"{name}.gz"):
+            for file in _names_of(folder / name):
                 with contextlib.suppress(OSError, EOFError, zlib.error):
                     if hashlib.sha256(read_content(file)).hexdigest() == sha256:
                         found.append(file)
                         break
         return found if len(found) == len(self.unpacked) else []
+
+    def faults(self, folder: Path) -> list[str]:
+        """Return what is wrong with files of this name that lie in a folder."""
+        path = folder / self.path
+        faults = [f"{path} {_fault(path, self)}"] if path.is_file() else []
+        for name, _ in self.unpacked:
+            there = [file for file in _names_of(folder / name) if file.is_file() and file != path]
+            faults += [f"{file} lies there, but holds something else than the unpacked file" for file in there]
+        return faults
+
+
+def _names_of(path: Path) -> list[Path]:
+    """Return the names under which an unpacked file may lie."""
+    dotted = path.with_name(path.name.replace("-idx", ".idx"))
+    names = [path, dotted, path / path.name, dotted / dotted.name]
+    return [file for name in names for file in (name, name.with_name(f"{name.name}.gz"))]
 
 
 @dataclass(frozen=True)
@@ -78,19 +98,21 @@ def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None
     folders = [data_dir] if mirror is None or address else [data_dir, Path(mirror).expanduser()]
     if not all(folder.is_dir() for folder in folders[1:]):
         raise UserError(f"mirror {mirror}, config key or MDPU_MIRROR, is neither an http(s) address nor a folder")
-    files, reasons, places = [], [], []
+    files: list[Path] = []
+    places: list[str] = []
+    reasons: dict[str, list[str]] = {}
     for archive in archives:
         urls = [f"{address}/{urllib.parse.quote(archive.path)}"] if address else archive.urls if mirror is None else []
         try:
             files += next(filter(None, map(archive.find, folders)), []) or _download(archive, data_dir, urls)
         except DownloadError as error:
-            there = [path for folder in folders if (path := folder / archive.path).is_file()]
-            wrong = [f"{path} {_fault(path, archive)}" for path in there]
-            reasons.append(f"{archive.path} could not be fetched ({'; '.join([str(error), *wrong])})")
+            wrong = [fault for folder in folders for fault in archive.faults(folder)]
+            reasons.setdefault("; ".join([str(error), *wrong]), []).append(archive.path)
             places.append(f"{(data_dir / archive.path).absolute()} (MD5 {archive.md5})")
     if reasons:
+        why = [f"{', '.join(paths)} could not be fetched ({reason})" for reason, paths in reasons.items()]
         raise UserError(
-            f"{'; '.join(reasons)}; connect to the network, set the config key mirror or MDPU_MIRROR to a copy, or "
+            f"{'; '.join(why)}; connect to the network, set the config key mirror or MDPU_MIRROR to a copy, or "
             f"put them into place by hand, and run again; missing: {'; '.join(places)}"
         )
     return files

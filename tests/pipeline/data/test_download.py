@@ -98,6 +98,22 @@ def test_what_lies_in_the_place_of_a_file_is_said(offered, tmp_path, content, wo
         fetch([ARCHIVE], tmp_path, str(offered.folder))
 
 
+@pytest.mark.parametrize("name", ["raw/t-idx3-ubyte", "raw/t.idx3-ubyte", "raw/t-idx3-ubyte/t-idx3-ubyte"])
+def test_an_unpacked_file_serves_under_the_names_of_unpackers(tmp_path, name):
+    sha256 = hashlib.sha256(b"images").hexdigest()
+    archives = [Archive(f"raw/{one}-idx3-ubyte.gz", MD5, (), 7, ((f"raw/{one}-idx3-ubyte", sha256),)) for one in "tu"]
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"images")
+    assert fetch(archives[:1], tmp_path) == [path]
+    path.write_bytes(b"others")
+    with pytest.raises(UserError, match=f"{path} lies there"):
+        fetch(archives[:1], tmp_path)
+    path.unlink()
+    with pytest.raises(UserError, match=r"t-idx3-ubyte\.gz, raw/u-idx3-ubyte\.gz could not be fetched"):
+        fetch(archives, tmp_path)
+
+
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_unpacked_files_serve_if_all_of_them_are_there_and_right(tmp_path, suffix):
     contents = {"a": b"first", "b": b"second"}

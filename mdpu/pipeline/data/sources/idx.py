@@ -27,6 +27,18 @@ FASHION = {
     "t10k-images-idx3-ubyte.gz": ("bef4ecab320f06d8554ea6380940ec79", 4_422_102),
     "t10k-labels-idx1-ubyte.gz": ("bb300cfdad3c16e7a12a480ee83cd310", 5_148),
 }
+MNIST_UNPACKED = {  # SHA-256 of the unpacked files, which serve as well
+    "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+    "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+    "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+    "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+}
+FASHION_UNPACKED = {
+    "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+    "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+    "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+    "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+}
 CLOTHES = ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"]
 
 EMNIST_URL = "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip"  # of all its splits
@@ -78,12 +90,17 @@ def read_emnist(files: Sequence[Path], split: str) -> ImageSet:
     return ImageSet(upright[0], labels[0], upright[1], labels[1], list(CLASSES[split]), origin, licence)
 
 
-def archives(folder: str, files: dict[str, tuple[str, int]], *addresses: str) -> list[Archive]:
+def archives(
+    folder: str, files: dict[str, tuple[str, int]], unpacked: dict[str, str], *addresses: str
+) -> list[Archive]:
     """Return files of MNIST's layout that lie at some addresses."""
-    return [
-        Archive(f"{folder}/raw/{file}", md5, tuple(f"{address}/{file}" for address in addresses), size)
-        for file, (md5, size) in files.items()
-    ]
+    found = []
+    for file, (md5, size) in files.items():
+        path = f"{folder}/raw/{file}"
+        plain = file.removesuffix(".gz")
+        urls = tuple(f"{address}/{file}" for address in addresses)
+        found.append(Archive(path, md5, urls, size, ((path.removesuffix(".gz"), unpacked[plain]),)))
+    return found
 
 
 def emnist(split: str, archive: Archive = EMNIST) -> Source:
@@ -95,12 +112,20 @@ SOURCES = {
     "mnist": Source(
         partial(read_mnist, classes=list("0123456789"), origin="MNIST (LeCun, Cortes, Burges)", licence="CC BY-SA 3.0"),
         f"MNIST {digest(MNIST)}",
-        archives("MNIST", MNIST, "https://ossci-datasets.s3.amazonaws.com/mnist", "http://yann.lecun.com/exdb/mnist"),
+        archives(
+            "MNIST",
+            MNIST,
+            MNIST_UNPACKED,
+            "https://ossci-datasets.s3.amazonaws.com/mnist",
+            "http://yann.lecun.com/exdb/mnist",
+        ),
     ),
     "fashion-mnist": Source(
         partial(read_mnist, classes=CLOTHES, origin="Fashion-MNIST (Xiao, Rasul and Vollgraf; Zalando)", licence="MIT"),
         f"Fashion-MNIST {digest(FASHION)}",
-        archives("FashionMNIST", FASHION, "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"),
+        archives(
+            "FashionMNIST", FASHION, FASHION_UNPACKED, "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"
+        ),
     ),
     "emnist-digits": emnist("digits"),
     "emnist-letters": emnist("letters", replace(EMNIST, unpacked=UNPACKED)),
