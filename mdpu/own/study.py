@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -271,7 +272,7 @@ def _in_groups(text: str, data: GroupData, estimator: Any) -> str:
     told = f"{text.partition(MISFIT)[0]}{MISFIT}, so they differ by more than the class, or groups break the rule"
     return (
         f"{told}; the columns that tell them apart best are {shown}: leave out one that says where a row comes from, "
-        f"such as by --drop {next(iter(areas))}"
+        f"such as by --drop {shlex.quote(next(iter(areas)))}"
     )
 
 

@@ -184,6 +184,17 @@ def test_folds_of_a_table_with_gaps_are_trained_where_the_network_is_chosen():
     assert np.isfinite(study.held_out).all()
 
 
+def test_a_column_that_leaks_is_named_with_the_option_that_leaves_it_out(made, capsys):
+    frame = people()[0].drop(columns=["who", "since"])
+    grouped = frame["team"].notna()
+    frame["channel survey"] = np.where(grouped, "phone", np.where(frame["noise"] > 0, "web", "phone"))
+    frame.to_csv(made / "leak.csv", index=False)
+    options = ["--group", "team", "--learner", "linear", "--out", str(made / "none")]
+    assert cli.main(["fit", str(made / "leak.csv"), *options]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "--drop 'channel survey'" in last and "more" not in last.partition("leave out")[2]
+
+
 def test_a_folder_of_pictures_becomes_a_classifier(tmp_path):
     images, labels = draw_blobs("train", 700)
     positive, negative = np.flatnonzero(labels > 0), np.flatnonzero(labels < 0)
