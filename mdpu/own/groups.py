@@ -121,8 +121,11 @@ class GroupData:
 
     def members(self, rows: Any) -> list[Any]:
         """Return the rows (N, ...) of each group, as ``fit`` takes them where there are no unlabeled rows."""
-        places = [np.flatnonzero(self.groups == number) for number in np.unique(self.groups) if number != UNLABELED]
-        return [rows.iloc[own] if isinstance(rows, pd.DataFrame) else rows[own] for own in places]
+        numbers = np.unique(self.groups[self.groups != UNLABELED])
+        places = [np.flatnonzero(self.groups == number) for number in numbers]
+        if isinstance(rows, pd.DataFrame):
+            return [rows.iloc[of_group] for of_group in places]
+        return [rows[of_group] for of_group in places]
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,9 @@ def _headings(study: Study, important: list[str]) -> list[str]:
     """Return the columns that a suspicious row shows: those that name it, which training left out, and what matters."""
     if not isinstance(study.data.rows, pd.DataFrame):
         return important[:COLUMNS]
-    left_out = [column.name for column in study.data.account.left_out]
-    naming = [name for name in left_out if name in study.data.rows]
+    rows = study.data.rows
+    naming = [column.name for column in study.data.account.left_out if column.name in rows]
+    naming.sort(key=lambda name: -rows[name].astype(str).nunique())
     return naming[:NAMING] + important[:COLUMNS]
 
 

@@ -99,15 +99,26 @@ def fit_groups(
         print(f"warning: {text}", file=sys.stderr)
     out.mkdir(parents=True, exist_ok=True)
     save(_for_file(study), out / "classifier.skops")
-    rows, ranked = study.data.rows, study.suspicion.tuples
+    rows = study.data.rows
     held = {"shape": rows.shape[1:]}
     if isinstance(rows, pd.DataFrame):
         encoder = study.estimator[0]
         held = {"columns": [*encoder.kinds_], "text": encoder.categories()}
     write_json(out / "rows.json", {**held, "rule": str(study.rule)})
-    ranked = ranked.assign(tuple=[data.names[place] for place in ranked["tuple"]]).rename(columns={"tuple": "group"})
-    write_csv(ranked, out / "groups.csv")
+    write_csv(_ranked(study), out / "groups.csv")
     return study
+
+
+def _ranked(study: Study) -> pd.DataFrame:
+    """Return the groups by name, the most suspicious first; those of a table with the line of their first row."""
+    data = study.data
+    ranked = study.suspicion.tuples.rename(columns={"tuple": "group"})
+    places = ranked["group"].to_numpy()
+    ranked["group"] = [data.names[place] for place in places]
+    if isinstance(data.rows, pd.DataFrame):
+        firsts = np.unique(data.groups, return_index=True)[1][-len(data.names) :]
+        ranked["line"] = data.lines[firsts][places]
+    return ranked
 
 
 def _for_file(study: Study) -> Any:
@@ -301,8 +312,8 @@ class Trainer:
             return estimator.fit(rows, groups)
         held = np.unique(groups[groups != UNLABELED])
         counts = self.rule.take(np.searchsorted(self.numbers, held)).counts
-        for step in [*estimator][:-1] if isinstance(estimator, Pipeline) else []:
-            rows = step.fit_transform(rows)
+        if isinstance(estimator, Pipeline):  # whose fit takes no list of groups
+            rows = estimator[:-1].fit_transform(rows)
         classifier = _last(estimator)
         if (groups == UNLABELED).any():
             classifier.fit(rows, groups, counts=counts)

@@ -123,6 +123,8 @@ def test_the_planted_groups_are_the_most_suspicious(made):
     numbers = ranked["group"].str.rpartition(" ")[2].astype(int)
     assert len(ranked) == GROUPS and (numbers.head(2 * BROKEN) >= GROUPS - BROKEN).sum() >= 8
     assert ranked["probability"].is_monotonic_decreasing
+    lines = (made / "people.csv").read_text(encoding="utf-8").splitlines()
+    assert all(lines[line - 1].endswith(name) for line, name in zip(ranked["line"], ranked["group"], strict=True))
 
 
 def test_repeated_unlabeled_rows_stand_once(made):
