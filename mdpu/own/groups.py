@@ -374,14 +374,16 @@ class _Ids:
         notes = []
         names = written.map(_clean_name, na_action="ignore").astype(object)
         names = names.where(names != "", None)
+        empty = names.isna()
         if fill:
-            notes.append(f"names filled downwards: {int((names.isna() & names.ffill().notna()).sum())} rows")
             names = names.ffill()
         without = names.map(lambda name: isinstance(name, str) and name.casefold() in NO_GROUP)
         named = int((without & (names != str(UNLABELED))).sum())
         if named:
             notes.append(f"rows whose group is called unlabeled were taken as rows without a group: {named}")
         names = names.mask(without, None)
+        if fill:
+            notes.append(f"names filled downwards: {int((empty & names.notna()).sum())} rows")
         names = names.astype(object).where(names.notna(), None)
         if fill:
             _check_filled(names)

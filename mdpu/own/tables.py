@@ -303,8 +303,12 @@ def _values(column: pd.Series) -> list[str]:
 
 
 def _is_measured(text: str) -> bool:
-    """Return whether a text is a number or a date."""
-    return bool(DATE.match(text.strip())) or any(pattern.fullmatch(text.strip()) for pattern in NUMBERS.values())
+    """Return whether a text is a number, an amount of money or a date."""
+    text = text.strip()
+    if DATE.match(text) or any(form.fullmatch(text) for form in (DOTTED, SLASHED, YEAR_FIRST)):
+        return True
+    amount = without_currency(text)[0]
+    return any(pattern.fullmatch(amount) for pattern in NUMBERS.values())
 
 
 def _read_parquet(path: Path, needed: Sequence[str]) -> Table:
@@ -493,6 +497,18 @@ def cell_text(value: Any) -> str:
     return str(value).strip()
 
 
+def without_currency(text: str) -> tuple[str, str]:
+    """Return an amount of money and the sign of its currency; of any other text, itself and nothing."""
+    found = MONEY.fullmatch(text)
+    if found is None:
+        return text, ""
+    signs = [sign for sign in (found["before"], found["behind"]) if sign]
+    is_word = any(sign.isalpha() and sign.isupper() and sign not in CODES for sign in signs)
+    if len(signs) != 1 or is_word or not any(letter.isdigit() for letter in found["amount"]):
+        return text, ""
+    return f"{found['minus'] or ''}{found['amount']}", signs[0]
+
+
 class _Text:
     """A column of text, which may be numbers, truths or dates."""
 
@@ -502,26 +518,15 @@ class _Text:
         self.counts = Counter(self.column.dropna())
         self.texts = [*self.counts]
         plain = [text for text in self.texts if text.casefold() not in MARKS]
-        self.currencies: set[str] = set()
-        self.bare = {text: self._without_currency(text) for text in plain}
+        amounts = {text: without_currency(text) for text in plain}
+        self.bare = {text: amount for text, (amount, _) in amounts.items()}
+        self.currencies = {sign for _, sign in amounts.values() if sign}
         self.marks = [text for text in self.texts if text.casefold() in MARKS]
         self.readable = {}
         for sign, pattern in NUMBERS.items():
             self.readable[sign] = {text for text in plain if pattern.fullmatch(self.bare[text])}
         self.plain = {*plain}
         self.doubt: tuple[str, str] | None = None
-
-    def _without_currency(self, text: str) -> str:
-        """Return an amount of money without the sign of its currency, and any other text as it is."""
-        found = MONEY.fullmatch(text)
-        if found is None:
-            return text
-        signs = [sign for sign in (found["before"], found["behind"]) if sign]
-        is_code = any(sign.isalpha() and sign.isupper() and sign not in CODES for sign in signs)
-        if len(signs) != 1 or is_code or not any(letter.isdigit() for letter in found["amount"]):
-            return text
-        self.currencies.add(signs[0])
-        return f"{found['minus'] or ''}{found['amount']}"
 
     def reads(self, sign: str) -> bool:
         """Return whether all values but marks are numbers with a decimal sign."""

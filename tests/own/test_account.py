@@ -104,6 +104,17 @@ def _dates(draw, count, decimal):
     return [np.datetime64(day) for day in days], [f"{day.year:04}-{day.month:02}-{day.day:02}" for day in days]
 
 
+def _money(draw, count, decimal):
+    values, texts = _thousands(draw, count, decimal)
+    sign, is_before = draw(st.sampled_from(["€", "$", "£", "CHF"])), draw(st.booleans())
+    return values, [f"{sign} {text}" if is_before else f"{text} {sign}" for text in texts]
+
+
+def _slashed(draw, count, decimal):
+    days = draw(st.lists(st.dates(), min_size=count, max_size=count))
+    return [np.datetime64(day) for day in days], [f"{day.day:02}/{day.month}/{day.year:04}" for day in days]
+
+
 def _texts(draw, count, decimal):
     words = st.text("abcdefg ;,|\t\"'\nä", min_size=1, max_size=8).map(lambda text: f"v{text}v")
     values = draw(st.lists(words, min_size=count, max_size=count))
@@ -117,6 +128,8 @@ WRITERS = {
     "share": _shares,
     "marked": _marked,
     "date": _dates,
+    "slashed": _slashed,
+    "money": _money,
     "text": _texts,
 }
 
@@ -166,7 +179,7 @@ def check(data, table, encodable=True, tolerance=0):
         column = data.rows[name]
         if kind == "text":
             assert column.tolist() == [value.strip() for value in values]
-        elif kind == "date":
+        elif kind in ("date", "slashed"):
             assert (column.to_numpy().astype("M8[D]") == np.array(values, "M8[D]")).all()
         else:
             numbers, wanted = column.to_numpy(np.float64), np.array(values, float)
@@ -192,7 +205,7 @@ def test_a_delimited_table_is_what_its_account_says_or_ends_in_a_sentence(table)
             event("read")
             check(data, table, encodable and not (guessed and not whole.isascii()))
         encoding = table["encoding"]
-        options = {"sep": table["sep"], "decimal": table["decimal"], "encoding": encoding}
+        options = {"sep": table["sep"], "decimal": table["decimal"], "encoding": encoding, "dates": "day-first"}
         if encodable:  # else two names may have become one
             check(read_groups(path, "team", **options), table)
 
@@ -203,7 +216,7 @@ def test_a_table_with_types_is_what_its_account_says(table, suffix, ids):
     if suffix == ".xlsx" and not importlib.util.find_spec("openpyxl"):
         return
     frame = pd.DataFrame({name: values for name, (_, values, _) in table["columns"].items()})
-    if suffix == ".xlsx" and any(kind == "date" for kind, _, _ in table["columns"].values()):
+    if suffix == ".xlsx" and any(kind in ("date", "slashed") for kind, _, _ in table["columns"].values()):
         return  # Excel has no dates before 1900
     teams = [name or None for name in table["teams"]]
     if ids != "text":

@@ -128,6 +128,7 @@ def test_names_are_filled_downwards_only_if_asked(tmp_path):
     assert "--fill" in str(read(tmp_path, [*lines[:5], "c,5", ",6"]).account)
     filled = read(tmp_path, lines, fill=True)
     assert filled.report.sizes == {2: 2} and filled.report.n_unlabeled == 2
+    assert "names filled downwards: 2 rows" in filled.account.notes
     with pytest.raises(UserError, match="-1"):
         read(tmp_path, [*lines[:5], *[",5"] * 6], fill=True)
 
