@@ -32,24 +32,35 @@ def find_runs(plan: Plan, files: Iterable[Path]) -> dict[Run, tuple[Stored, Path
     keys = {run: str(plan.key(run)) for run in plan.runs}
     wanted = set(keys.values())
     stored: dict[str, tuple[Stored, Path]] = {}
-    order = sorted(set(map(Path, files)), key=lambda file: (not file.with_suffix(".keys").exists(), file.stem))
-    for file in reversed(order):
-        if missing := wanted - stored.keys():
-            stored |= {key: (one, file) for key, one in read_runs(file, missing).items()}
+    for file in sorted(set(map(Path, files)), key=_precedence, reverse=True):
+        missing = wanted - stored.keys()
+        if missing:
+            stored |= {key: (run, file) for key, run in read_runs(file, missing).items()}
+
     absent = [run for run, key in keys.items() if key not in stored]
     if absent:
+        first = absent[0]
         raise UserError(
-            f"no file holds {len(absent)} of {len(keys)} runs, the first of them {absent[0].name} "
-            f"(key {keys[absent[0]]}); train them: ask Snakemake for {plan.layout.run_file(absent[0].cell)}"
+            f"no file holds {len(absent)} of {len(keys)} runs, the first of them {first.name} "
+            f"(key {keys[first]}); train them: ask Snakemake for {plan.layout.run_file(first.cell)}"
         )
     return {run: stored[key] for run, key in keys.items()}
 
 
-def collect(found: Mapping[Run, tuple[Stored, Path]]) -> pd.DataFrame:
+def _precedence(file: Path) -> tuple[bool, str]:
+    """Return what orders files: of two that hold a run, the later one counts."""
+    is_packed = file.with_suffix(".keys").exists()
+    return not is_packed, file.stem
+
+
+def collect(stored_runs: Mapping[Run, tuple[Stored, Path]]) -> pd.DataFrame:
     """Return the histories of runs, one row per run and epoch, in order of run and epoch."""
-    collected = join_histories(pd.DataFrame(list(found)), [stored.history for stored, _ in found.values()])
-    lacking = [name for name in (*MEASURES, "risk") if name not in collected]  # as of baselines, none of which has them
-    return collected.assign(**dict.fromkeys(lacking, np.nan)).sort_values([*AXES, "epoch"], ignore_index=True)
+    histories = [stored.history for stored, _ in stored_runs.values()]
+    metrics = join_histories(pd.DataFrame(list(stored_runs)), histories)
+    for name in (*MEASURES, "risk"):
+        if name not in metrics:
+            metrics[name] = np.nan  # as of baselines, none of which has it
+    return metrics.sort_values([*AXES, "epoch"], ignore_index=True)
 
 
 def join_histories(keys: pd.DataFrame, histories: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -73,9 +84,11 @@ def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
     accuracy = metrics["accuracy"]
     if test_prior == "matched":
         prior = metrics["prior"].astype(float)
-        accuracy = prior * metrics["true_positive_rate"] + (1 - prior) * metrics["true_negative_rate"]
+        positive = prior * metrics["true_positive_rate"]
+        accuracy = positive + (1 - prior) * metrics["true_negative_rate"]
         is_unnamed = {name: load_method(name).unnamed for name in metrics["method"].unique()}
-        accuracy = accuracy.mask(metrics["method"].map(is_unnamed), np.maximum(accuracy, 1 - accuracy))
+        better = np.maximum(accuracy, 1 - accuracy)
+        accuracy = accuracy.mask(metrics["method"].map(is_unnamed), better)
     return 100 * accuracy
 
 
@@ -85,24 +98,33 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     `reporting` has ``average_last``, the number of last epochs to average, or ``all``, or ``best`` for the epoch with
     the highest accuracy, a choice that uses the test labels; and ``test_prior``, as for `reported_accuracy`.
     """
-    shown = metrics[[*AXES, "epoch"]].assign(accuracy=reported_accuracy(metrics, reporting["test_prior"]))
-    average = reporting["average_last"]
-    if average == "best":
-        rows = shown.sort_values(["accuracy", "epoch"], ascending=[False, True]).drop_duplicates(list(AXES))
-    elif average == "all":
-        rows = shown
-    else:
-        rows = shown[shown["epoch"] > shown.groupby(list(AXES))["epoch"].transform("max") - average]
-    averages = rows.groupby(list(AXES), as_index=False).agg(
-        accuracy=("accuracy", "mean"),
-        measured=("accuracy", "count"),
-        epochs=("accuracy", "size"),
-        first_epoch=("epoch", "min"),
-        last_epoch=("epoch", "max"),
+    accuracy = reported_accuracy(metrics, reporting["test_prior"])
+    shown = metrics[[*AXES, "epoch"]].assign(accuracy=accuracy)
+    averages = (
+        _averaged_epochs(shown, reporting["average_last"])
+        .groupby(list(AXES), as_index=False)
+        .agg(
+            accuracy=("accuracy", "mean"),
+            measured=("accuracy", "count"),
+            epochs=("accuracy", "size"),
+            first_epoch=("epoch", "min"),
+            last_epoch=("epoch", "max"),
+        )
     )
     # An average over fewer epochs would hide that the run diverged.
     averages["accuracy"] = averages["accuracy"].where(averages["measured"] == averages["epochs"])
     return averages.drop(columns=["measured", "epochs"])
+
+
+def _averaged_epochs(shown: pd.DataFrame, average_last: Any) -> pd.DataFrame:
+    """Return the epochs of each run that its reported accuracy averages."""
+    if average_last == "all":
+        return shown
+    if average_last == "best":
+        ranked = shown.sort_values(["accuracy", "epoch"], ascending=[False, True])
+        return ranked.drop_duplicates(list(AXES))
+    last = shown.groupby(list(AXES))["epoch"].transform("max")
+    return shown[shown["epoch"] > last - average_last]
 
 
 def spread_evenly(count: int) -> NDArray[np.int_]:
@@ -127,9 +149,21 @@ def summarize(accuracies: pd.DataFrame, keys: Sequence[str] = CELL) -> pd.DataFr
 
     ``trials`` counts those that diverged too. ``precision``, if the runs have it, is theirs or `MIXED`.
     """
-    columns: dict[str, Any] = {"mean": ("accuracy", "mean"), "std": ("accuracy", "std"), "trials": ("accuracy", "size")}
-    columns |= {"diverged": ("accuracy", lambda own: own.isna().sum())}
-    columns |= {"first_epoch": ("first_epoch", "min"), "last_epoch": ("last_epoch", "max")}
+    columns: dict[str, Any] = {
+        "mean": ("accuracy", "mean"),
+        "std": ("accuracy", "std"),
+        "trials": ("accuracy", "size"),
+        "diverged": ("accuracy", lambda values: values.isna().sum()),
+        "first_epoch": ("first_epoch", "min"),
+        "last_epoch": ("last_epoch", "max"),
+    }
     if "precision" in accuracies:
-        columns |= {"precision": ("precision", lambda own: own.iloc[0] if own.nunique() == 1 else MIXED)}
+        columns["precision"] = ("precision", _common_precision)
     return accuracies.groupby(list(keys), as_index=False).agg(**columns)
+
+
+def _common_precision(precisions: pd.Series) -> str:
+    """Return the precision of a cell's runs, or `MIXED`."""
+    if precisions.nunique() == 1:
+        return str(precisions.iloc[0])
+    return MIXED

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,13 +27,28 @@ NO_INTERVAL = "fewer than two trials: no interval"
 TOO_WIDE = "the interval holds zero and more than twice the wider margin"
 BEYOND = "beyond the wider margin, and the interval excludes zero"
 INSIDE = "whole interval within the margin"
-NEAR = "within the margin, and the interval holds zero"
+WITHIN = "within the margin, and the interval holds zero"
 WIDER = "within the wider margin"
 SOME_DIVERGED = "a trial diverged"
 
 FEWEST_TRIALS = 5  # of ours, for the prediction interval and the equivalence test
 
 TOTALS = ("reading", "method", "dataset", "prior", "table")
+
+# Columns of a comparison: both cells, what ours measured, and what the paper prints.
+COMPARED = (
+    "table",
+    "tuple_size",
+    "n",
+    "prior",
+    "published_dataset",
+    "dataset",
+    "reading",
+    "method",
+)
+COUNTED = ("trials", "diverged", "first_epoch", "last_epoch")
+MEASURED = ("mean", "std", *COUNTED, "precision")
+PUBLISHED = ("published_mean", "published_std", "published_bold")
 
 Array = NDArray[np.float64]
 
@@ -46,31 +61,58 @@ class Trials(NamedTuple):
     number: ArrayLike
 
 
+class Judgement(NamedTuple):
+    """What `judge_trials` says of ours minus the paper's, elementwise."""
+
+    difference: Array
+    low: Array  # ends of the interval of the difference
+    high: Array
+    verdict: NDArray[np.object_]
+    reason: NDArray[np.object_]
+
+
 def welch_interval(ours: Trials, theirs: Trials, level: float) -> tuple[Array, Array]:
     """Return the ends of Welch's interval for the mean of `ours` minus that of `theirs`, elementwise.
 
     Both are missing where a sample has fewer than two trials, and both are the difference where neither varies.
     """
     difference, error, freedom = _welch(ours, theirs)
-    half = np.where(error == 0, 0.0, scipy.special.stdtrit(freedom, (1 + level) / 2) * error)
+    half = np.where(error == 0, 0.0, student_quantile(freedom, level) * error)
     return difference - half, difference + half
 
 
 def _welch(ours: Trials, theirs: Trials) -> tuple[Array, Array, Array]:
     """Return the difference of two means, its standard error, and Welch and Satterthwaite's degrees of freedom."""
-    mean, std, n, other_mean, other_std, m = (np.asarray(values, float) for values in (*ours, *theirs))
-    first, second = np.where(n > 1, std**2 / n, np.nan), np.where(m > 1, other_std**2 / m, np.nan)
+    difference = np.asarray(ours.mean, float) - np.asarray(theirs.mean, float)
+    first, first_freedom = _variance_of_mean(ours)
+    second, second_freedom = _variance_of_mean(theirs)
     variance = first + second
     with np.errstate(invalid="ignore", divide="ignore"):
-        freedom = variance**2 / (first**2 / (n - 1) + second**2 / (m - 1))
-    return mean - other_mean, np.sqrt(variance), freedom
+        freedom = variance**2 / (first**2 / first_freedom + second**2 / second_freedom)
+    return difference, np.sqrt(variance), freedom
+
+
+def _variance_of_mean(sample: Trials) -> tuple[Array, Array]:
+    """Return the variance of a mean, missing where there are fewer than two trials, and its degrees of freedom."""
+    std = np.asarray(sample.std, float)
+    number = np.asarray(sample.number, float)
+    return np.where(number > 1, std**2 / number, np.nan), number - 1
+
+
+def student_quantile(freedom: Any, level: float) -> Array:
+    """Return how many standard errors an interval at `level` reaches to each side, elementwise."""
+    quantile: Array = scipy.special.stdtrit(freedom, (1 + level) / 2)
+    return quantile
 
 
 def prediction_interval(ours: Trials, further: int, level: float) -> tuple[Array, Array]:
     """Return the ends of the interval that holds the mean of `further` trials of the same normal law, elementwise."""
-    mean, std, trials = (np.asarray(values, float) for values in ours)
-    trials = np.where(trials > 1, trials, np.nan)
-    half = scipy.special.stdtrit(trials - 1, (1 + level) / 2) * std * np.sqrt(1 / trials + 1 / further)
+    mean = np.asarray(ours.mean, float)
+    std = np.asarray(ours.std, float)
+    number = np.asarray(ours.number, float)
+    trials = np.where(number > 1, number, np.nan)
+    wider = np.sqrt(1 / trials + 1 / further)
+    half = student_quantile(trials - 1, level) * std * wider
     return mean - half, mean + half
 
 
@@ -81,10 +123,13 @@ def equivalence_p(ours: Trials, theirs: Trials, margin: float) -> Array:
     """
     difference, error, freedom = _welch(ours, theirs)
     with np.errstate(invalid="ignore", divide="ignore"):
-        not_below = scipy.special.stdtr(freedom, -(difference + margin) / error)
-        not_above = scipy.special.stdtr(freedom, (difference - margin) / error)
+        above_lower = -(difference + margin) / error
+        below_upper = (difference - margin) / error
+    not_below = scipy.special.stdtr(freedom, above_lower)
+    not_above = scipy.special.stdtr(freedom, below_upper)
+    p_value = np.maximum(not_below, not_above)
     without_noise = np.where(np.abs(difference) < margin, 0.0, 1.0)
-    return np.where(error == 0, without_noise, np.maximum(not_below, not_above))
+    return np.where(error == 0, without_noise, p_value)
 
 
 def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[float, float]:
@@ -98,21 +143,33 @@ def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[
     all_cases = np.asarray(cases, float)
     count = all_cases[all_cases > 0]
     hold = np.asarray(holding, float)[all_cases > 0]
-    clusters, total = len(count), count.sum()
-    if clusters < 2:
+    if len(count) < 2:
         return np.nan, np.nan
+
+    share = hold.sum() / count.sum()
+    effective = _effective_cases(hold, count, level)
+    positive = effective * share
+    negative = effective * (1 - share)
+    tail = (1 - level) / 2
+    low = scipy.special.betaincinv(positive, negative + 1, tail) if positive else 0.0
+    high = scipy.special.betaincinv(positive + 1, negative, 1 - tail) if negative else 1.0
+    return float(low), float(high)
+
+
+def _effective_cases(hold: Array, count: Array, level: float) -> float:
+    """Return how many independent cases have the variance of those in clusters: `hold` of `count` in each."""
+    clusters = len(count)
+    total = count.sum()
     share = hold.sum() / total
     if share in (0, 1):
-        effective = float(clusters)
-    else:
-        variance = clusters / (clusters - 1) * np.sum((hold - share * count) ** 2) / total**2
-        few = scipy.special.stdtrit(total - 1, (1 + level) / 2) / scipy.special.stdtrit(clusters - 1, (1 + level) / 2)
-        effective = min(total, share * (1 - share) / variance * few**2 if variance > 0 else total * few**2)
-    tail = (1 - level) / 2
-    held, failed = effective * share, effective * (1 - share)
-    low = scipy.special.betaincinv(held, failed + 1, tail) if held else 0.0
-    high = scipy.special.betaincinv(held + 1, failed, 1 - tail) if failed else 1.0
-    return float(low), float(high)
+        return float(clusters)
+
+    variance = clusters / (clusters - 1) * np.sum((hold - share * count) ** 2) / total**2
+    few = student_quantile(total - 1, level) / student_quantile(clusters - 1, level)
+    cases = total
+    if variance > 0:
+        cases = share * (1 - share) / variance
+    return float(min(total, cases * few**2))
 
 
 def judge(
@@ -125,15 +182,16 @@ def judge(
     holds zero, or the whole interval within the margin. *close*: the rest. It is within the wider margin: an interval
     that holds zero and a difference beyond the wider margin reaches as far again beyond that difference.
     """
-    difference, low, high = (np.asarray(values, float) for values in (difference, low, high))
-    size = np.abs(difference)
+    low = np.asarray(low, float)
+    high = np.asarray(high, float)
+    size = np.abs(np.asarray(difference, float))
     holds_zero = (low <= 0) & (high >= 0)
     cases = [
         (np.isnan(low), INCONCLUSIVE, NO_INTERVAL),
         (holds_zero & (np.maximum(-low, high) > 2 * wider_margin), INCONCLUSIVE, TOO_WIDE),
         ((size > wider_margin) & ~holds_zero, DIFFERS, BEYOND),
         ((low >= -margin) & (high <= margin), REPRODUCED, INSIDE),
-        ((size <= margin) & holds_zero, REPRODUCED, NEAR),
+        ((size <= margin) & holds_zero, REPRODUCED, WITHIN),
         (np.full(size.shape, fill_value=True), CLOSE, WIDER),
     ]
     conditions, verdicts, reasons = zip(*cases, strict=True)
@@ -142,8 +200,11 @@ def judge(
 
 
 def judge_trials(
-    ours: Trials, diverged: ArrayLike, paper: Trials, rule: Mapping[str, float]
-) -> tuple[Array, Array, Array, NDArray[np.object_], NDArray[np.object_]]:
+    ours: Trials,
+    diverged: ArrayLike,
+    paper: Trials,
+    rule: Mapping[str, float],
+) -> Judgement:
     """Return difference from the paper, both ends of its interval, verdict and reason of our trials, elementwise.
 
     `ours` are the trials that did not diverge, `diverged` the number of those that did; `rule` is the configuration's
@@ -152,12 +213,16 @@ def judge_trials(
     low, high = welch_interval(ours, paper, rule["level"])
     difference = np.asarray(ours.mean, float) - np.asarray(paper.mean, float)
     verdict, reason = judge(difference, low, high, rule["margin"], rule["wider_margin"])
-    lost, valid = np.asarray(diverged), np.asarray(ours.number)
-    some = (verdict == REPRODUCED) & (lost > 0)  # only the trials that converged agree
-    verdict, reason = np.where(some, CLOSE, verdict), np.where(some, SOME_DIVERGED, reason)
-    every = (valid == 0) & (lost > 0)
-    verdict, reason = np.where(every, DIFFERS, verdict), np.where(every, ALL_DIVERGED, reason)
-    return difference, low, high, verdict, reason
+
+    some_lost = np.asarray(diverged) > 0
+    some = (verdict == REPRODUCED) & some_lost  # only the trials that converged agree
+    verdict = np.where(some, CLOSE, verdict)
+    reason = np.where(some, SOME_DIVERGED, reason)
+
+    every = (np.asarray(ours.number) == 0) & some_lost
+    verdict = np.where(every, DIFFERS, verdict)
+    reason = np.where(every, ALL_DIVERGED, reason)
+    return Judgement(difference, low, high, verdict, reason)
 
 
 def compare(
@@ -177,43 +242,56 @@ def compare(
     ``predicted``, whether it does; ``equivalence_p`` of two one-sided tests that the difference is within the margin,
     and ``equivalent``, whether that is below 1 - level. ``cell`` is the name of ours.
     """
-    cells = published_cells().rename(columns={"dataset": "published_dataset"})
-    names = pd.DataFrame(published_names.items(), columns=["dataset", "published_dataset"])
-    compared = cells.merge(names, on="published_dataset", how="left")
-    compared["dataset"] = compared["dataset"].fillna(compared["published_dataset"])
-    usual = np.where(compared["dataset"] == compared["published_dataset"], STATED, IMPLIED)
-    compared["reading"] = compared["dataset"].map(readings or {}).astype(object).fillna(pd.Series(usual))
-    counts = ["trials", "diverged", "first_epoch", "last_epoch"]
-    ours = ["mean", "std", *counts, *(["precision"] if "precision" in summary else [])]
-    compared = compared.merge(summary[[*CELL, *ours]], on=list(CELL), how="left", validate="one_to_one")
-    compared = compared.astype(dict.fromkeys(counts, "Int64"))
-
+    compared = _beside_published(summary, published_names, readings or {})
+    measured = [column for column in MEASURED if column in compared]
     diverged = compared["diverged"].fillna(0).to_numpy(int)
     valid = compared["trials"].fillna(0).to_numpy(int) - diverged
     paper = Trials(compared["published_mean"], compared["published_std"], TRIALS)
-    ours_valid = Trials(compared["mean"], compared["std"], valid)
-    difference, low, high, verdict, reason = judge_trials(ours_valid, diverged, paper, rule)
+    ours = Trials(compared["mean"], compared["std"], valid)
+    judged = judge_trials(ours, diverged, paper, rule)
     run = compared["trials"].notna().to_numpy()
 
     enough = np.where(valid >= FEWEST_TRIALS, valid, np.nan)
-    tested = Trials(compared["mean"], compared["std"], enough)
+    tested = ours._replace(number=enough)
     lower, upper = prediction_interval(tested, TRIALS, rule["level"])
+    predicted = compared["published_mean"].between(lower, upper)
     p_value = equivalence_p(tested, paper, rule["margin"])
-    known = {"predicted": compared["published_mean"].between(lower, upper), "equivalent": p_value < 1 - rule["level"]}
-    columns = ["table", "tuple_size", "n", "prior", "published_dataset", "dataset", "reading", "method", *ours]
-    columns += ["published_mean", "published_std", "published_bold"]
-    return compared[columns].assign(
-        difference=difference,
-        interval_low=low,
-        interval_high=high,
-        verdict=np.where(run, verdict, NOT_RUN),
-        reason=np.where(run, reason, ""),
+    equivalent = pd.Series(p_value < 1 - rule["level"])
+
+    return compared[[*COMPARED, *measured, *PUBLISHED]].assign(
+        difference=judged.difference,
+        interval_low=judged.low,
+        interval_high=judged.high,
+        verdict=np.where(run, judged.verdict, NOT_RUN),
+        reason=np.where(run, judged.reason, ""),
         prediction_low=lower,
         prediction_high=upper,
         equivalence_p=p_value,
-        **{name: pd.Series(answers, dtype="boolean").mask(np.isnan(enough)) for name, answers in known.items()},
+        predicted=predicted.astype("boolean").mask(np.isnan(enough)),
+        equivalent=equivalent.astype("boolean").mask(np.isnan(enough)),
         cell=[cell_name(key) for key in compared[list(CELL)].to_dict("records")],
     )
+
+
+def _beside_published(
+    summary: pd.DataFrame, published_names: Mapping[str, str], readings: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return the published cells in each reading of their dataset, with ours beside them where it was run."""
+    cells = published_cells().rename(columns={"dataset": "published_dataset"})
+    columns = ["dataset", "published_dataset"]
+    names = pd.DataFrame(published_names.items(), columns=columns)
+    compared = cells.merge(names, on="published_dataset", how="left")
+    published = compared["published_dataset"]
+    compared["dataset"] = compared["dataset"].fillna(published)
+
+    same = compared["dataset"] == published
+    usual = pd.Series(np.where(same, STATED, IMPLIED))
+    compared["reading"] = compared["dataset"].map(readings).astype(object).fillna(usual)
+
+    measured = [column for column in MEASURED if column in summary]
+    ours = summary[[*CELL, *measured]]
+    merged = compared.merge(ours, on=list(CELL), how="left", validate="one_to_one")
+    return merged.astype(dict.fromkeys(COUNTED, "Int64"))
 
 
 def spreads(comparison: pd.DataFrame) -> pd.DataFrame:
@@ -223,37 +301,53 @@ def spreads(comparison: pd.DataFrame) -> pd.DataFrame:
     the reading ``as stated``: ``larger``, in how many of them our deviation is the larger one; ``ours`` and ``paper``,
     root mean squares in points; their ``ratio``.
     """
-    counted = comparison[comparison["std"].notna() & (comparison["reading"] == STATED)]
+    as_stated = comparison[comparison["reading"] == STATED]
+    counted = as_stated[as_stated["std"].notna()]
     rows = []
     for method, cells in counted.groupby("method", sort=False):
-        ours, paper = (float(np.sqrt((cells[name] ** 2).mean())) for name in ("std", "published_std"))
+        ours = _root_mean_square(cells["std"])
+        paper = _root_mean_square(cells["published_std"])
         larger = int((cells["std"] > cells["published_std"]).sum())
         rows.append((method, len(cells), larger, ours, paper, ours / paper))
     return pd.DataFrame(rows, columns=["method", "cells", "larger", "ours", "paper", "ratio"])
 
 
+def _root_mean_square(values: pd.Series) -> float:
+    return float(np.sqrt((values**2).mean()))
+
+
 def totals(comparison: pd.DataFrame) -> pd.DataFrame:
     """Count verdicts, predicted and equivalent cells: in all comparisons, then by each of `TOTALS`."""
-    groups: list[tuple[str, object, pd.DataFrame]] = [("all", "all", comparison)]
-    groups += [(by, value, group) for by in TOTALS for value, group in comparison.groupby(by, sort=False)]
-    return pd.DataFrame(
-        [
-            {
-                "by": by,
-                "value": value,
-                **{verdict: int((group["verdict"] == verdict).sum()) for verdict in VERDICTS},
-                "tested": int(group["predicted"].notna().sum()),
-                **{name: int(group[name].sum()) for name in ("predicted", "equivalent")},
-            }
-            for by, value, group in groups
-        ]
-    )
+    rows = [{"by": "all", "value": "all", **_total(comparison)}]
+    for by in TOTALS:
+        for value, group in comparison.groupby(by, sort=False):
+            rows.append({"by": by, "value": value, **_total(group)})
+    return pd.DataFrame(rows)
+
+
+def _total(comparison: pd.DataFrame) -> dict[str, int]:
+    """Return how many comparisons have each verdict, were tested, and are predicted and equivalent."""
+    return {
+        **verdict_counts(comparison["verdict"], VERDICTS),
+        "tested": int(comparison["predicted"].notna().sum()),
+        "predicted": int(comparison["predicted"].sum()),
+        "equivalent": int(comparison["equivalent"].sum()),
+    }
+
+
+def verdict_counts(verdicts: Any, counted: Sequence[str]) -> dict[str, int]:
+    """Return how many of some verdicts are each of those counted."""
+    return {verdict: int((verdicts == verdict).sum()) for verdict in counted}
 
 
 def write_comparison(plan: Plan, summary: Path, csv: Path, json: Path) -> None:
     """Compare a plan's summary with the paper, and write the verdicts (CSV), and totals and spreads (JSON)."""
     rule = plan.config["comparison"]
-    verdicts = compare(read_csv(summary), plan.published_names, rule, plan.readings)
-    write_csv(verdicts, csv)
-    facts = {name: count(verdicts).to_dict("records") for name, count in (("totals", totals), ("spreads", spreads))}
-    write_json(json, {**facts, "rule": rule})
+    comparison = compare(read_csv(summary), plan.published_names, rule, plan.readings)
+    write_csv(comparison, csv)
+    facts = {
+        "totals": totals(comparison).to_dict("records"),
+        "spreads": spreads(comparison).to_dict("records"),
+        "rule": rule,
+    }
+    write_json(json, facts)

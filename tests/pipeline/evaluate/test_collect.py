@@ -27,10 +27,13 @@ def make_run(method="abs", seed=1, prior="0.4"):
 
 
 def history(run: Run, accuracies, true_positive_rates=None, true_negative_rates=None) -> pd.DataFrame:
-    rates = {"true_positive_rate": true_positive_rates, "true_negative_rate": true_negative_rates}
-    columns = {"accuracy": accuracies, **{name: accuracies if v is None else v for name, v in rates.items()}}
-    frame = pd.DataFrame({"epoch": range(1, len(accuracies) + 1), **columns})
-    return frame.assign(**vars(run))
+    columns = {
+        "epoch": range(1, len(accuracies) + 1),
+        "accuracy": accuracies,
+        "true_positive_rate": true_positive_rates or accuracies,
+        "true_negative_rate": true_negative_rates or accuracies,
+    }
+    return pd.DataFrame(columns).assign(**vars(run))
 
 
 @pytest.fixture
@@ -39,11 +42,23 @@ def plan(tmp_path):
 
 
 def stored(plan: Plan, run: Run, **about: str) -> Stored:
-    drawn = {"epoch": [1, 2, 3], "accuracy": [0.1 * run.seed, 0.5, float(run.prior)], "risk": [3.0, 2.0, run.seed]}
-    rates = dict.fromkeys(("true_positive_rate", "true_negative_rate"), 0.5)
-    own = {"estimated_prior": 0.3} if run.method == "abs" else {}
-    facts = {"device": "CPU", "precision": "float32", "date": "2026-01-01T00:00:00+00:00", **about}
-    return Stored.of(asked(plan.spec(run.cell), run.seed), pd.DataFrame(drawn).assign(**rates, **own), **facts)
+    measured = {
+        "epoch": [1, 2, 3],
+        "accuracy": [0.1 * run.seed, 0.5, float(run.prior)],
+        "risk": [3.0, 2.0, run.seed],
+        "true_positive_rate": 0.5,
+        "true_negative_rate": 0.5,
+    }
+    if run.method == "abs":
+        measured["estimated_prior"] = 0.3
+    facts = {
+        "device": "CPU",
+        "precision": "float32",
+        "date": "2026-01-01T00:00:00+00:00",
+        **about,
+    }
+    spec = plan.spec(run.cell)
+    return Stored.of(asked(spec, run.seed), pd.DataFrame(measured), **facts)
 
 
 def write(plan: Plan, files: list) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
@@ -55,19 +70,27 @@ def write(plan: Plan, files: list) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataF
 
 def test_runs_are_gathered_by_key_from_the_files_of_cells_and_from_packed_ones(plan, tmp_path):
     """One file holds what belongs to another configuration, too, and one the same run in another state."""
-    packed, own = tmp_path / "packed.parquet", tmp_path / "own.parquet"
-    other = Plan(config(datasets=["flat"], shipped=None, protocol__training__epochs=4))
-    pack(packed, [stored(plan, run) for run in plan.runs[3:]] + [stored(other, run) for run in other.runs])
-    write_runs(own, [stored(plan, run, device="GPU", precision="bfloat16") for run in plan.runs[:4]])
-    metrics, summary, runs = write(plan, [own, packed])
-    assert list(metrics.columns)[: len(AXES) + 2] == [*AXES, "epoch", "accuracy"]
-    assert metrics.groupby(list(AXES), sort=False).size().tolist() == [3] * len(plan.runs)
-    assert [Run(*key) for key in metrics[list(AXES)].drop_duplicates().itertuples(index=False)] == list(plan.runs)
-    assert metrics.loc[metrics["epoch"] == 1, "accuracy"].tolist() == [0.1 * run.seed for run in plan.runs]
+    packed = tmp_path / "packed.parquet"
+    of_cell = tmp_path / "own.parquet"
+    longer = Plan(config(datasets=["flat"], shipped=None, protocol__training__epochs=4))
+    runs_of_both = [stored(plan, run) for run in plan.runs[3:]]
+    runs_of_both += [stored(longer, run) for run in longer.runs]
+    pack(packed, runs_of_both)
+    on_gpu = {"device": "GPU", "precision": "bfloat16"}
+    write_runs(of_cell, [stored(plan, run, **on_gpu) for run in plan.runs[:4]])
+
+    metrics, summary, runs = write(plan, [of_cell, packed])
+    axes = list(AXES)
+    assert list(metrics.columns)[: len(axes) + 2] == [*axes, "epoch", "accuracy"]
+    assert metrics.groupby(axes, sort=False).size().tolist() == [3] * len(plan.runs)
+    keys = metrics[axes].drop_duplicates().itertuples(index=False)
+    assert [Run(*key) for key in keys] == list(plan.runs)
+    first = metrics[metrics["epoch"] == 1]
+    assert first["accuracy"].tolist() == [0.1 * run.seed for run in plan.runs]
     assert metrics["estimated_prior"].notna().equals(metrics["method"] == "abs")
     assert runs["run"].tolist() == [run.name for run in plan.runs]
     assert runs["key"].tolist() == [plan.key(run) for run in plan.runs]
-    assert runs["file"].tolist() == [str(own)] * 4 + [str(packed)] * (len(runs) - 4)
+    assert runs["file"].tolist() == [str(of_cell)] * 4 + [str(packed)] * (len(runs) - 4)
     assert runs["device"].tolist() == ["GPU"] * 4 + ["CPU"] * (len(runs) - 4)
     assert runs["risk"].tolist() == [run.seed for run in plan.runs]
     assert len(summary) == len(plan.cells)
@@ -75,11 +98,15 @@ def test_runs_are_gathered_by_key_from_the_files_of_cells_and_from_packed_ones(p
 
 
 def test_runs_of_methods_without_a_risk_are_gathered(plan, tmp_path):
-    histories = [(run, stored(plan, run).history.drop(columns="risk")) for run in plan.runs]
     facts = {"device": "CPU", "precision": "float32", "date": "2026-01-01"}
-    runs = [Stored.of(asked(plan.spec(run.cell), run.seed), history, **facts) for run, history in histories]
-    write_runs(tmp_path / "all.parquet", runs)
-    assert write(plan, [tmp_path / "all.parquet"])[2]["risk"].isna().all()
+    without_risk = []
+    for run in plan.runs:
+        history = stored(plan, run).history.drop(columns="risk")
+        spec = plan.spec(run.cell)
+        without_risk.append(Stored.of(asked(spec, run.seed), history, **facts))
+    write_runs(tmp_path / "all.parquet", without_risk)
+    _, _, runs = write(plan, [tmp_path / "all.parquet"])
+    assert runs["risk"].isna().all()
 
 
 def test_a_cell_of_two_precisions_says_so(plan, tmp_path):
@@ -96,11 +123,13 @@ def test_a_run_whose_key_is_in_no_file_is_named(plan, tmp_path):
 
 
 def test_an_accuracy_is_the_mean_of_the_last_epochs_in_percent():
-    metrics = pd.concat([history(make_run(seed=1), [0.1, 0.5, 0.7]), history(make_run(seed=2), [0.1, 0.2, 0.9])])
-    found = run_accuracies(metrics, NATURAL)
-    assert found["accuracy"].tolist() == pytest.approx([60, 55])
-    assert found["first_epoch"].tolist() == [2, 2]
-    assert found["last_epoch"].tolist() == [3, 3]
+    first = history(make_run(seed=1), [0.1, 0.5, 0.7])
+    second = history(make_run(seed=2), [0.1, 0.2, 0.9])
+    metrics = pd.concat([first, second])
+    last_two = run_accuracies(metrics, NATURAL)
+    assert last_two["accuracy"].tolist() == pytest.approx([60, 55])
+    assert last_two["first_epoch"].tolist() == [2, 2]
+    assert last_two["last_epoch"].tolist() == [3, 3]
     last = run_accuracies(metrics, {**NATURAL, "average_last": 1})
     assert last["accuracy"].tolist() == pytest.approx([70, 90])
     everything = run_accuracies(metrics, {**NATURAL, "average_last": 50})
@@ -109,13 +138,16 @@ def test_an_accuracy_is_the_mean_of_the_last_epochs_in_percent():
 
 
 def test_all_epochs_and_the_best_one_are_other_readings_of_the_same_history():
-    metrics = pd.concat([history(make_run(seed=1), [0.1, 0.8, 0.8, 0.6]), history(make_run(seed=2), [0.1, 0.2, 0.3])])
+    first = history(make_run(seed=1), [0.1, 0.8, 0.8, 0.6])
+    second = history(make_run(seed=2), [0.1, 0.2, 0.3])
+    metrics = pd.concat([first, second])
     everything = run_accuracies(metrics, {**NATURAL, "average_last": "all"})
     assert everything["accuracy"].tolist() == pytest.approx([57.5, 20])
     assert everything["first_epoch"].tolist() == [1, 1]
     best = run_accuracies(metrics, {**NATURAL, "average_last": "best"})
     assert best["accuracy"].tolist() == pytest.approx([80, 30])
-    assert best["first_epoch"].tolist() == best["last_epoch"].tolist() == [2, 3]
+    assert best["first_epoch"].tolist() == [2, 3]
+    assert best["last_epoch"].tolist() == [2, 3]
     assert list(best.columns) == list(everything.columns)
 
 
@@ -129,7 +161,10 @@ def test_a_matched_test_prior_reweights_the_two_rates():
 
 def test_a_cell_is_the_mean_and_sample_deviation_of_its_trials():
     accuracies = [60.0, 55.0, 71.0]
-    metrics = pd.concat([history(make_run(seed=s), [a / 100]) for s, a in enumerate(accuracies)])
+    histories = []
+    for seed, accuracy in enumerate(accuracies):
+        histories.append(history(make_run(seed=seed), [accuracy / 100]))
+    metrics = pd.concat(histories)
     cell = summarize(run_accuracies(metrics, NATURAL)).iloc[0]
     assert cell["mean"] == pytest.approx(statistics.mean(accuracies))
     assert cell["std"] == pytest.approx(statistics.stdev(accuracies))
@@ -157,12 +192,16 @@ def summary_of(**means):
 def test_numbers_are_confirmed_when_every_expected_cell_that_was_run_is_within_its_tolerance(
     tmp_path, ours, confirmed, cells, within
 ):
-    summary_of(abs=80.0, ure=70.0).assign(tolerance=[1.0, 0.5]).to_csv(tmp_path / "expected.csv", index=False)
-    found = verify(summary_of(**ours), tmp_path / "expected.csv")
-    assert (found["confirmed"], found["cells"], found["within"]) == (confirmed, cells, within)
-    assert len(found["outside"]) == cells - within
-    assert found["not_run"] == 2 - cells
-    json.dumps(found, allow_nan=False)
+    expected = tmp_path / "expected.csv"
+    tolerated = summary_of(abs=80.0, ure=70.0).assign(tolerance=[1.0, 0.5])
+    tolerated.to_csv(expected, index=False)
+    checked = verify(summary_of(**ours), expected)
+    assert checked["confirmed"] == confirmed
+    assert checked["cells"] == cells
+    assert checked["within"] == within
+    assert len(checked["outside"]) == cells - within
+    assert checked["not_run"] == 2 - cells
+    json.dumps(checked, allow_nan=False)
 
 
 @pytest.mark.parametrize("spoil", [lambda table: table.drop(columns="tolerance"), lambda table: table[:0]])
