@@ -9,7 +9,7 @@ import pandas as pd
 from mdpu.methods import load_method
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.files import resource
-from mdpu.pipeline.plan import CELL, DOMINANT, Experiment, Plan
+from mdpu.pipeline.plan import CELL, DOMINANT, LOGISTIC, Experiment, Plan
 
 PROPOSED = ("ure", "relu", "abs")
 CORRECTED = ("relu", "abs")
@@ -37,8 +37,10 @@ FILE = resource("mdpu/pipeline/evaluate/published_tables.csv")
 
 def family(method: str) -> str:
     """Return the key in `FAMILIES` of a method."""
-    if method in METHODS:
-        return "paper" if method in PROPOSED else "baseline"
+    if method in PROPOSED:
+        return "paper"
+    if method in BASELINES:
+        return "baseline"
     return "control" if load_method(method).control else "beyond"
 
 
@@ -49,9 +51,9 @@ def basis(method: str) -> tuple[str, str] | None:
 
 def published_cells() -> pd.DataFrame:
     """Return the published cells; priors are canonical strings, means and deviations percent."""
-    cells = pd.read_csv(FILE, dtype={"prior": str, "bold": bool}).rename(columns={"n_tuples": "n"})
-    cells = cells.rename(columns={name: f"published_{name}" for name in ("mean", "std", "bold")})
-    return cells.assign(variant=BASE, loss="logistic", law=DOMINANT)
+    cells = pd.read_csv(FILE, dtype={"prior": str, "bold": bool})
+    names = {"n_tuples": "n"} | {name: f"published_{name}" for name in ("mean", "std", "bold")}
+    return cells.rename(columns=names).assign(variant=BASE, loss=LOGISTIC, law=DOMINANT)
 
 
 def published_summary() -> pd.DataFrame:
@@ -62,8 +64,11 @@ def published_summary() -> pd.DataFrame:
 
 def missing_datasets(plan: Plan, experiment: Experiment) -> dict[str, str]:
     """Return titles of the datasets that an experiment on some of the paper's lacks, by name; none on others."""
-    on_papers = {plan.published_names[run.dataset] for run in experiment.runs} & set(published_cells()["dataset"])
-    return plan.titles(experiment.not_run) if on_papers else {}
+    papers = set(published_cells()["dataset"])
+    shown = {plan.published_names[run.dataset] for run in experiment.runs}
+    if shown.isdisjoint(papers):
+        return {}
+    return plan.titles(experiment.not_run)
 
 
 def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
@@ -72,11 +77,15 @@ def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
     ``dataset`` is ours, ``published_dataset`` the row of the paper that it is compared with. They are the same in the
     reading that the paper states, unless ``reading`` names one of images in another draw, which are counted apart.
     """
-    reading = rows["reading"] if "reading" in rows else pd.Series(STATED, rows.index)
-    own = reading.str.startswith(OWN_SPLIT)
-    keys = ["tuple_size", "n", "prior", "method", "published_dataset", "own"]
-    twice = rows.assign(own=own).duplicated(keys, keep=False)
-    return rows[~twice | ((rows["dataset"] != rows["published_dataset"]) & (~own | reading.str.endswith(IMPLIED)))]
+    reading = pd.Series(STATED, rows.index)
+    if "reading" in rows:
+        reading = rows["reading"]
+    own_split = reading.str.startswith(OWN_SPLIT)
+    keys = ["tuple_size", "n", "prior", "method", "published_dataset", "own_split"]
+    twice = rows.assign(own_split=own_split).duplicated(keys, keep=False)
+    renamed = rows["dataset"] != rows["published_dataset"]
+    implied = renamed & (~own_split | reading.str.endswith(IMPLIED))
+    return rows[~twice | implied]
 
 
 def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) -> pd.DataFrame:
@@ -89,6 +98,7 @@ def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) ->
     keys = ["published_dataset", "variant", "tuple_size", "n", "prior", "method", "loss", "law"]
     named = cells.assign(published_dataset=cells["dataset"].map(published_names).astype(object))
     merged = named.merge(published, on=keys, how="left", validate="many_to_one")
-    merged["published_dataset"] = merged["published_dataset"].where(merged["published_mean"].notna())
+    is_published = merged["published_mean"].notna()
+    merged["published_dataset"] = merged["published_dataset"].where(is_published)
     merged["difference"] = merged["mean"] - merged["published_mean"]
     return merged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -122,47 +122,74 @@ def _read_as(run: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
 def verdict_counts(comparison: pd.DataFrame) -> list[dict[str, Any]]:
     """Return for each method that was run its title, family, number of comparisons, and counts by verdict."""
     run = in_one_reading(were_run(comparison))
-    return [
-        {
-            "method": method,
-            "title": load_method(method).title,
-            "family": family(method),
-            "compared": len(rows),
-            "counts": {verdict: int((rows["verdict"] == verdict).sum()) for verdict in VERDICTS if verdict != NOT_RUN},
-        }
-        for method in (*PROPOSED, *BASELINES)
-        if len(rows := run[run["method"] == method])
-    ]
+    rows = []
+    for method in (*PROPOSED, *BASELINES):
+        of_method = run[run["method"] == method]
+        if of_method.empty:
+            continue
+        judged = [verdict for verdict in VERDICTS if verdict != NOT_RUN]
+        counts = {verdict: int((of_method["verdict"] == verdict).sum()) for verdict in judged}
+        rows.append(
+            {
+                "method": method,
+                "title": load_method(method).title,
+                "family": family(method),
+                "compared": len(of_method),
+                "counts": counts,
+            }
+        )
+    return rows
 
 
 def lines(
-    comparison: pd.DataFrame, claims: Sequence[Mapping[str, Any]], cells: pd.DataFrame, beyond: str | None = None
+    comparison: pd.DataFrame,
+    claims: Sequence[Mapping[str, Any]],
+    cells: pd.DataFrame,
+    beyond: str | None = None,
 ) -> list[Line]:
     """Return the main findings, which stand below the headline.
 
     `cells` are those of the tables; `beyond` is the section of the methods beyond the paper.
     """
     run = in_one_reading(were_run(comparison))
-    said = []
-    for group, methods in (("paper", PROPOSED), ("baseline", BASELINES)):
-        rows = run[run["method"].isin(methods)]
-        if len(rows):
-            means = rows.groupby("method", sort=False)["difference"].mean().dropna()
-            each = ", ".join(f"{load_method(str(name)).title} {in_points(mean)}" for name, mean in means.items())
-            text = f"Ours minus the paper’s, in points on average: {each}; {(rows['verdict'] == DIFFERS).sum()} differ."
-            said.append(Line(text, "comparisons", {"family": group}))
-    statuses = [row["status"] for row in claims]
-    hold, partly, fail, open_ = (statuses.count(status) for status in (HOLDS, PARTLY, FAILS, INCONCLUSIVE))
-    if hold or partly or fail or open_:
-        counts = f"Hold: {hold}; hold partly: {partly}; fail: {fail}; inconclusive: {open_}"
-        said.append(Line(f"The paper’s claims that these runs can check. {counts}.", "claims"))
-    if beyond and (gain := _best_beyond(cells)):
-        said.append(Line(gain, beyond))
+    sentences = [
+        Line(_differences(run, PROPOSED), "comparisons", {"family": "paper"}),
+        Line(_differences(run, BASELINES), "comparisons", {"family": "baseline"}),
+        Line(_statuses(claims), "claims"),
+    ]
+    if beyond:
+        sentences.append(Line(_best_beyond(cells), beyond))
     if beyond and run.empty:
-        means = cells.groupby("method")["mean"].mean().sort_values(ascending=False)
-        each = ", ".join(f"{load_method(str(name)).title} {mean:.1f} %" for name, mean in means.items())
-        said.append(Line(f"Mean accuracy over the tables: {each}.", beyond))
-    return said
+        sentences.append(Line(_mean_accuracies(cells), beyond))
+    return [line for line in sentences if line.text]
+
+
+def _differences(run: pd.DataFrame, methods: Collection[str]) -> str:
+    """Return how far some methods are from the paper on average; nothing if they were not run."""
+    rows = run[run["method"].isin(methods)]
+    if rows.empty:
+        return ""
+    means = rows.groupby("method", sort=False)["difference"].mean().dropna()
+    each = [f"{load_method(str(name)).title} {in_points(mean)}" for name, mean in means.items()]
+    differ = (rows["verdict"] == DIFFERS).sum()
+    return f"Ours minus the paper’s, in points on average: {', '.join(each)}; {differ} differ."
+
+
+def _statuses(claims: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many claims have each status; nothing if these runs can check none."""
+    statuses = [row["status"] for row in claims]
+    hold, partly, fail, open_ = map(statuses.count, (HOLDS, PARTLY, FAILS, INCONCLUSIVE))
+    if not (hold or partly or fail or open_):
+        return ""
+    counts = f"Hold: {hold}; hold partly: {partly}; fail: {fail}; inconclusive: {open_}"
+    return f"The paper’s claims that these runs can check. {counts}."
+
+
+def _mean_accuracies(cells: pd.DataFrame) -> str:
+    """Return the mean accuracy of each method over the tables."""
+    means = cells.groupby("method")["mean"].mean().sort_values(ascending=False)
+    each = [f"{load_method(str(name)).title} {mean:.1f} %" for name, mean in means.items()]
+    return f"Mean accuracy over the tables: {', '.join(each)}."
 
 
 def _best_beyond(cells: pd.DataFrame) -> str:
@@ -172,12 +199,18 @@ def _best_beyond(cells: pd.DataFrame) -> str:
     """
     means = cells.pivot_table(index=list(ROW), columns="method", values="mean", aggfunc="first")
     best = means[[method for method in PROPOSED if method in means]].max(axis=1)
-    gains = {method: (means[method] - best).dropna() for method in means if family(str(method)) == "beyond"}
+    gains = {}
+    for method in means:
+        if family(str(method)) == "beyond":
+            gains[method] = (means[method] - best).dropna()
     most = max(map(len, gains.values()), default=0)
     if not most:
         return ""
-    method, gain = max(((m, g) for m, g in gains.items() if len(g) == most), key=lambda pair: pair[1].mean())
+
+    average = {method: gain.mean() for method, gain in gains.items() if len(gain) == most}
+    method = max(average, key=lambda method: average[method])
+    above = (gains[method] > 0).sum()
     return (
-        f"{load_method(str(method)).title} is above the best of {titles(PROPOSED)}, as trained here, in "
-        f"{(gain > 0).sum()} of {most} rows, {in_points(gain.mean())} points on average."
+        f"{load_method(str(method)).title} is above the best of {titles(PROPOSED)}, "
+        f"as trained here, in {above} of {most} rows, {in_points(average[method])} points on average."
     )

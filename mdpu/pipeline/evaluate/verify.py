@@ -23,9 +23,11 @@ def verify(summary: pd.DataFrame, path: Path) -> dict[str, Any]:
     lacking = [name for name in (*CELL, "mean", "tolerance") if name not in expected]
     if lacking or expected.empty:
         raise UserError(f"config key expected: {path} has no {', '.join(lacking) or 'rows'}")
-    both = expected.merge(summary[[*CELL, "mean"]], on=list(CELL), suffixes=("_expected", ""))
+
+    keys = list(CELL)
+    both = expected.merge(summary[[*keys, "mean"]], on=keys, suffixes=("_expected", ""))
     within = (both["mean"] - both["mean_expected"]).abs() <= both["tolerance"]
-    outside = both.loc[~within, [*CELL, "mean_expected", "mean", "tolerance"]]
+    outside = both.loc[~within, [*keys, "mean_expected", "mean", "tolerance"]]
     return {
         "expected": str(path),
         "confirmed": bool(len(both) and within.all()),
