@@ -193,7 +193,7 @@ POSITIVE_CLASSES = {
     "letters": range(13),
     "cifar10": range(2, 8),
 }
-# What the file of each set is.
+# The file of each set.
 FILES = {
     "magic": "the CSV of MAGIC",
     "reviews": "finegrained.txt of Taeckstroem and McDonald",

@@ -165,11 +165,10 @@ def _effective_cases(hold: Array, count: Array, level: float) -> float:
         return float(clusters)
 
     variance = clusters / (clusters - 1) * np.sum((hold - share * count) ** 2) / total**2
+    if variance == 0:
+        return float(total)
     few = student_quantile(total - 1, level) / student_quantile(clusters - 1, level)
-    cases = total
-    if variance > 0:
-        cases = share * (1 - share) / variance
-    return float(min(total, cases * few**2))
+    return float(min(total, share * (1 - share) / variance * few**2))
 
 
 def judge(

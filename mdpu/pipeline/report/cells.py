@@ -17,7 +17,7 @@ from mdpu.pipeline.plan import AXES, DOMINANT, LOGISTIC, Plan, Run
 from mdpu.pipeline.report.drawing import size_name
 
 WIDTH, HEIGHT = 200, 100  # of a curve's drawing, in its own units
-FLOAT32 = "float32"  # what was trained in another precision is marked, ResNet-34 in TF32 too
+FLOAT32 = "float32"  # another precision than float32 is marked, also TF32 of ResNet-34
 
 
 def training_lines(runs: pd.DataFrame) -> list[dict[str, Any]]:
