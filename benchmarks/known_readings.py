@@ -12,8 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
+from mdpu.pipeline.evaluate.choices import Reading
+from mdpu.pipeline.evaluate.known import Papers
+from mdpu.pipeline.evaluate.model import Model
+from mdpu.pipeline.evaluate.panel import Panel
 from mdpu.pipeline.evaluate.published import TRIALS
-from mdpu.pipeline.evaluate.readings import Model, Panel, Papers, Reading
 
 
 def drawn(panel: Panel, papers: int, offset: float, seed: int) -> Papers:

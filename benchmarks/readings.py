@@ -32,16 +32,11 @@ import pandas as pd
 from known_readings import drawn, held_out_scores, recovery
 
 from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN, VERDICTS
-from mdpu.pipeline.evaluate.readings import (
-    Model,
-    Panel,
-    Readings,
-    best_power,
-    held_out,
-    unexplained,
-    verdicts,
-)
+from mdpu.pipeline.evaluate.known import best_power, held_out
+from mdpu.pipeline.evaluate.model import Model
+from mdpu.pipeline.evaluate.panel import Panel, unexplained, verdicts
 from mdpu.pipeline.store import read_runs
 
 CELL = ("dataset", "tuple_size", "n", "prior", "method")
@@ -272,7 +267,7 @@ def main() -> None:
         for file in sorted(folder.glob("[!o]*.parquet")):  # no splits of one's own
             runs += read_runs(file).values()
     trials = readings.read_trials(runs)
-    everything = readings.panel(trials)
+    everything = Panel.of(readings, trials)
 
     frames = infer(everything, readings, arguments.papers)
     frames["single"] = judge_singly(everything, readings, rule)

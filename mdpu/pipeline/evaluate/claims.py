@@ -14,17 +14,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy  # which loads scipy.special when it is used
 
 from mdpu.pipeline.config import BASE
-from mdpu.pipeline.evaluate.comparison import share_interval
+from mdpu.pipeline.evaluate.choices import PROTOCOL, Readings
+from mdpu.pipeline.evaluate.comparison import share_interval, student_quantile
 from mdpu.pipeline.evaluate.evidence import (
     MEASURES,
+    RIGHT,
     Evidence,
     best_in_row,
     falls,
-    interval,
+    other_keys,
     our_evidence,
+    pair_interval,
     pairs_of,
     paper_evidence,
     slopes,
@@ -32,13 +34,15 @@ from mdpu.pipeline.evaluate.evidence import (
     training_metrics,
 )
 from mdpu.pipeline.evaluate.published import BASELINES, CORRECTED, PROPOSED
-from mdpu.pipeline.evaluate.readings import PROTOCOL, Readings
 from mdpu.pipeline.files import read_table, write_csv, write_json
 from mdpu.pipeline.plan import AXES, CELL, Plan
 
 CASE = (*AXES, "left", "right", "holds")
 Frame = pd.DataFrame
-ABOVE, BELOW, AT_LEAST, AT_MOST = np.greater, np.less, np.greater_equal, np.less_equal
+ABOVE = np.greater
+BELOW = np.less
+AT_LEAST = np.greater_equal
+AT_MOST = np.less_equal
 # How often noise alone passes, for cells whose methods, sizes and priors make no difference: one of two is the larger,
 # one of four the largest, and an interval lies above zero.
 CHANCE: dict[str, Callable[[Mapping[str, float]], float]] = {
@@ -46,10 +50,17 @@ CHANCE: dict[str, Callable[[Mapping[str, float]], float]] = {
     "first of four": lambda rule: 1 / 4,
     "one-sided": lambda rule: (1 - rule["level"]) / 2,
 }
-# Texts in place of counts: for our runs, for the paper's numbers, and for single trials.
-NO_RUNS, NO_NUMBERS, NOT_TESTED = "not run", "not in its numbers", "counted, not tested"
-HOLDS, PARTLY, FAILS, INCONCLUSIVE, NOT_RUN = "holds", "partly", "fails", "inconclusive", "not run"  # on our runs
-MOST, FEW = 0.9, 0.1  # shares of the cases from which, and up to which, a claim holds and fails
+# How a claim fares on our runs.
+HOLDS = "holds"
+PARTLY = "partly"
+FAILS = "fails"
+INCONCLUSIVE = "inconclusive"
+NOT_RUN = "not run"
+# Texts in place of counts where there are none, beside `NOT_RUN` for our runs.
+NO_NUMBERS = "not in its numbers"  # of the paper
+NOT_TESTED = "counted, not tested"  # in single trials
+MOST_CASES = 0.9  # the share of the cases from which on a claim holds
+FEW_CASES = 0.1  # the share up to which it fails
 
 Check = Callable[[Evidence], Frame]
 
@@ -76,10 +87,11 @@ def claim(chance: str | None = None, unit: str = "points") -> Callable[[Check], 
     """Add the decorated function to `CLAIMS`."""
 
     def add(check: Check) -> Check:
-        said = re.fullmatch(r'(.*) "(.*)" \((.*)\)', " ".join(str(check.__doc__).split()))
-        assert said is not None, f"{check.__name__}: no quote with its place"
+        words = " ".join(str(check.__doc__).split())
+        parts = re.fullmatch(r'(.*) "(.*)" \((.*)\)', words)
+        assert parts is not None, f"{check.__name__}: no quote with its place"
+        statement, quote, place = parts.groups()
         name = check.__name__.replace("_", "-")
-        statement, quote, place = said.groups()
         CLAIMS[name] = Claim(name, statement, quote, place, chance, unit, check)
         return check
 
@@ -88,10 +100,10 @@ def claim(chance: str | None = None, unit: str = "points") -> Callable[[Check], 
 
 def cases(rows: Frame, left: Any, compare: Callable[[Any, Any], Any], right: Any) -> Frame:
     """Return rows as cases: whether `left` compares with `right`; one with a missing side does not hold."""
-    found = rows.assign(left=left, right=right)
+    sided = rows.assign(left=left, right=right)
     with np.errstate(invalid="ignore"):
-        holds = compare(found["left"].astype(float), found["right"].astype(float))
-    return found.assign(holds=holds.astype(bool)).reindex(columns=list(CASE))
+        holds = compare(sided["left"].astype(float), sided["right"].astype(float))
+    return sided.assign(holds=holds.astype(bool)).reindex(columns=list(CASE))
 
 
 def means(pairs: Frame, compare: Callable[[Any, Any], Any] = ABOVE) -> Frame:
@@ -109,8 +121,9 @@ def with_ramp(evidence: Evidence, ramp: str) -> Frame:
     losses = proposed(evidence.every_loss)
     if ramp == "ramp":
         return losses[losses["loss"] != "usual-ramp"]
-    run = losses.groupby([key for key in CELL if key != "loss"])["loss"].transform(lambda own: (own == ramp).any())
-    return losses[run.astype(bool) & (losses["loss"] != "ramp")]
+    of_cell = losses.groupby(other_keys("loss"))["loss"]
+    has_ramp = of_cell.transform(lambda names: (names == ramp).any()).astype(bool)
+    return losses[has_ramp & (losses["loss"] != "ramp")]
 
 
 def corrected(evidence: Evidence) -> Frame:
@@ -120,7 +133,13 @@ def corrected(evidence: Evidence) -> Frame:
 
 def averaged(pairs: Frame, axis: str) -> Frame:
     """Return the averages over the pairs of each value of `axis`; one with a cell that diverged is missing."""
-    return pairs.groupby([axis, "method"], as_index=False)[["mean", "mean_right"]].mean(skipna=False)
+    sides = pairs.groupby([axis, "method"], as_index=False)[["mean", "mean_right"]]
+    return sides.mean(skipna=False)
+
+
+def beside_baselines(cells: Frame, evidence: Evidence) -> Frame:
+    """Return cells beside the best of Siamese, Contrastive and K-Means in their row, where all three were run."""
+    return best_in_row(cells, evidence.table, BASELINES, complete=True)
 
 
 def loss_from_best(runs: Frame) -> pd.Series:
@@ -146,7 +165,8 @@ def corrected_beats_ure_significantly(evidence: Evidence) -> Frame:
     performance" (Section I, third contribution)
     """
     pairs = corrected(evidence).query("trials > 1 and trials_right > 1")
-    return cases(pairs, interval(pairs, evidence.rule)[0], ABOVE, 0.0)
+    low, _ = pair_interval(pairs, evidence.rule)
+    return cases(pairs, low, ABOVE, 0.0)
 
 
 @claim("even")
@@ -174,7 +194,8 @@ def corrected_beats_ure_on_triple_emnist_digits(evidence: Evidence) -> Frame:
     "on triple EMNIST-Digits, risk-corrected methods (ReLU and ABS) achieve superior classification accuracy compared to
     URE" (Section V-D)
     """
-    return means(corrected(evidence).query("dataset == 'emnist-digits' and tuple_size == 3 and prior == '0.5'"))
+    asked = "dataset == 'emnist-digits' and tuple_size == 3 and prior == '0.5'"
+    return means(corrected(evidence).query(asked))
 
 
 @claim("first of four")
@@ -183,7 +204,7 @@ def proposed_beat_baselines(evidence: Evidence) -> Frame:
 
     "MDPU achieves superior classification performance compared to existing methods" (Section VI, Conclusion)
     """
-    return means(best_in_row(proposed(evidence.table), evidence.table, BASELINES, complete=True))
+    return means(beside_baselines(proposed(evidence.table), evidence))
 
 
 @claim(unit="")
@@ -267,10 +288,12 @@ def corrected_is_steadier_over_n(evidence: Evidence) -> Frame:
 
     "the ReLU and ABS methods exhibit stronger stability during sample expansion" (Section V-D)
     """
-    found = falls(proposed(evidence.base_cells))
+    largest = falls(proposed(evidence.base_cells))
     shared = [key for key in CELL if key not in ("n", "method")]
-    ure = found.loc[found["method"] == "ure", [*shared, "fall"]]
-    pairs = found[found["method"].isin(CORRECTED)].merge(ure, on=shared, suffixes=("", "_right"))
+    of_ure = largest["method"] == "ure"
+    of_corrected = largest["method"].isin(CORRECTED)
+    ure = largest.loc[of_ure, [*shared, "fall"]]
+    pairs = largest[of_corrected].merge(ure, on=shared, suffixes=("", RIGHT))
     return cases(pairs, pairs["fall"], AT_MOST, pairs["fall_right"])
 
 
@@ -281,8 +304,8 @@ def corrected_grows_more_steeply(evidence: Evidence) -> Frame:
 
     "their accuracy growth slopes significantly surpass those of URE" (Section V-D)
     """
-    found = slopes(evidence.base_cells, CORRECTED, "ure")
-    return cases(found, found["slope"], ABOVE, found["slope_right"])
+    pairs = slopes(evidence.base_cells, CORRECTED, "ure")
+    return cases(pairs, pairs["slope"], ABOVE, pairs["slope_right"])
 
 
 @claim("one-sided", "points per 1,000 tuples")
@@ -292,11 +315,14 @@ def corrected_grows_significantly_more_steeply(evidence: Evidence) -> Frame:
 
     "their accuracy growth slopes significantly surpass those of URE" (Section V-D)
     """
-    found = slopes(evidence.base_cells, CORRECTED, "ure").dropna(subset=["variance", "variance_right"])
-    variance = found["variance"] + found["variance_right"]
-    freedom = variance**2 / (found["quartic"] + found["quartic_right"])  # Welch and Satterthwaite's
-    reach = scipy.special.stdtrit(freedom, (1 + evidence.rule["level"]) / 2) * np.sqrt(variance)
-    return cases(found, found["slope"] - found["slope_right"] - reach, ABOVE, 0.0)
+    pairs = slopes(evidence.base_cells, CORRECTED, "ure")
+    pairs = pairs.dropna(subset=["variance", "variance_right"])
+    variance = pairs["variance"] + pairs["variance_right"]
+    quartic = pairs["quartic"] + pairs["quartic_right"]
+    freedom = variance**2 / quartic  # Welch and Satterthwaite's
+    reach = student_quantile(freedom, evidence.rule["level"]) * np.sqrt(variance)
+    difference = pairs["slope"] - pairs["slope_right"]
+    return cases(pairs, difference - reach, ABOVE, 0.0)
 
 
 @claim("even")
@@ -306,16 +332,19 @@ def no_saturation_on_hard_data(evidence: Evidence) -> Frame:
     "no performance saturation observed in high-noise scenarios (e.g., CIFAR-10 and SVHN)" (Section V-D)
     """
     cells = evidence.base_cells
-    found = step_up(cells[cells["dataset"].isin(["cifar-10", "svhn"]) & cells["method"].isin(CORRECTED)], "n")
-    return means(found[~found.duplicated([key for key in CELL if key != "n"], keep="last")])
+    hard = cells["dataset"].isin(["cifar-10", "svhn"])
+    steps = step_up(cells[hard & cells["method"].isin(CORRECTED)], "n")
+    return means(steps.drop_duplicates(other_keys("n"), keep="last"))
 
 
 def spans(evidence: Evidence, losses: Frame) -> Frame:
     """Compare the span of a cell's means over the losses with the wider margin."""
-    by_cell = losses.groupby([key for key in CELL if key != "loss"])["mean"]
-    found = by_cell.agg(["max", "min", "count", "size"]).reset_index().query("size > 1")
-    span = (found["max"] - found["min"]).where(found["count"] == found["size"])  # a diverged loss matters
-    return cases(found, span, AT_MOST, evidence.rule["wider_margin"])
+    means_of_cell = losses.groupby(other_keys("loss"))["mean"]
+    cells = means_of_cell.agg(["max", "min", "count", "size"]).reset_index()
+    cells = cells.query("size > 1")
+    finished = cells["count"] == cells["size"]  # a diverged loss matters
+    span = (cells["max"] - cells["min"]).where(finished)
+    return cases(cells, span, AT_MOST, evidence.rule["wider_margin"])
 
 
 @claim()
@@ -346,7 +375,7 @@ def every_loss_beats_the_baselines(evidence: Evidence) -> Frame:
     "regardless of the loss function employed, the algorithm maintains consistently high classification performance"
     (Section V-D)
     """
-    return means(best_in_row(with_ramp(evidence, "ramp"), evidence.table, BASELINES, complete=True))
+    return means(beside_baselines(with_ramp(evidence, "ramp"), evidence))
 
 
 @claim("first of four")
@@ -357,7 +386,7 @@ def every_loss_beats_the_baselines_with_the_usual_ramp(evidence: Evidence) -> Fr
     "regardless of the loss function employed, the algorithm maintains consistently high classification performance"
     (Section V-D)
     """
-    return means(best_in_row(with_ramp(evidence, "usual-ramp"), evidence.table, BASELINES, complete=True))
+    return means(beside_baselines(with_ramp(evidence, "usual-ramp"), evidence))
 
 
 @claim("even")
@@ -367,7 +396,8 @@ def more_unlabeled_images_help(evidence: Evidence) -> Frame:
     "Leveraging pointwise unlabeled data to participate in the training of weakly supervised learning models can enhance
     the generalization ability of classifiers" (Section I)
     """
-    return means(pairs_of(proposed(evidence.cells), "variant", ("unlabeled 2n", "unlabeled 3n"), BASE))
+    more = ("unlabeled 2n", "unlabeled 3n")
+    return means(pairs_of(proposed(evidence.cells), "variant", more, BASE))
 
 
 @claim()
@@ -378,7 +408,8 @@ def optimizer_hardly_matters(evidence: Evidence) -> Frame:
     contribution)
     """
     pairs = pairs_of(proposed(evidence.cells), "variant", ["optimizer adamw"], BASE)
-    return cases(pairs, (pairs["mean"] - pairs["mean_right"]).abs(), AT_MOST, evidence.rule["wider_margin"])
+    change = (pairs["mean"] - pairs["mean_right"]).abs()
+    return cases(pairs, change, AT_MOST, evidence.rule["wider_margin"])
 
 
 @claim(unit="")
@@ -389,10 +420,16 @@ def error_falls_at_the_parametric_rate(evidence: Evidence) -> Frame:
     "achieving the optimal parametric rate for empirical risk minimization" (Section III-C, after Theorem 2)
     """
     cells = proposed(evidence.base_cells)
-    logs = cells.assign(n=np.log(cells["n"].astype(float)), mean=np.log(100 - cells["mean"].astype(float)))
-    by_rest = [(key, own) for key, own in logs.groupby([key for key in CELL if key != "n"]) if len(own) > 2]
-    found = pd.DataFrame([key for key, _ in by_rest], columns=[key for key in CELL if key != "n"])
-    return cases(found, [np.polyfit(own["n"], own["mean"], 1)[0] for _, own in by_rest], AT_MOST, -0.5)
+    error = 100 - cells["mean"].astype(float)
+    logs = cells.assign(n=np.log(cells["n"].astype(float)), error=np.log(error))
+    keys = other_keys("n")
+    rows = []
+    exponents = []
+    for key, points in logs.groupby(keys):
+        if len(points) > 2:
+            rows.append(key)
+            exponents.append(np.polyfit(points["n"], points["error"], 1)[0])
+    return cases(pd.DataFrame(rows, columns=keys), exponents, AT_MOST, -0.5)
 
 
 def check_claims(
@@ -407,53 +444,90 @@ def check_claims(
     under its name, and ``<name>_status``. A case has the key columns that apply, ``left``, ``right``, and whether the
     statement ``holds``.
     """
-    rows, all_cases = [], []
+    rows = []
+    all_cases = []
     for item in CLAIMS.values():
-        row: dict[str, Any] = {"claim": item.name, "place": item.place, "quote": item.quote}
-        row |= {"statement": item.statement, "by_chance": CHANCE[item.chance](ours.rule) if item.chance else None}
-        for source, evidence, nothing in (("ours", ours, NO_RUNS), ("paper", paper, NO_NUMBERS)):
-            found = item.check(evidence)
-            row |= {f"{source}{name}": value for name, value in _rate(found, nothing).items()}
-            if len(found):
-                all_cases.append(found.assign(claim=item.name, evidence=source))
-            if source == "ours":
-                gap = (found["left"].astype(float) - found["right"].astype(float)).median()
-                row |= {"effect": None if pd.isna(gap) else float(gap), "unit": item.unit}
-        row |= _in_single_trials(item, ours)
-        row["status"] = status(row)
-        for name, evidence in (readings or {}).items():
-            own = {f"ours{key}": value for key, value in _rate(item.check(evidence), NO_RUNS).items()}
-            row |= {name: own["ours"], f"{name}_status": status({**row, **own, **_in_single_trials(item, evidence)})}
-        rows.append(row)
+        checked = {"ours": item.check(ours), "paper": item.check(paper)}
+        for source, claim_cases in checked.items():
+            if len(claim_cases):
+                all_cases.append(claim_cases.assign(claim=item.name, evidence=source))
+        rows.append(_claim_row(item, checked["ours"], checked["paper"], ours, readings or {}))
+
     columns = ["claim", "evidence", *CASE]
-    every_case = pd.concat(all_cases, ignore_index=True) if all_cases else pd.DataFrame(columns=columns)
+    every_case = pd.DataFrame(columns=columns)
+    if all_cases:
+        every_case = pd.concat(all_cases, ignore_index=True)
     integers = dict.fromkeys(("tuple_size", "n", "seed"), "Int64")
     return pd.DataFrame(rows), every_case[columns].astype(integers)
 
 
-def _rate(found: Frame, nothing: str) -> dict[str, Any]:
-    """Return the pass rate of cases in words, and the numbers that it is made of by what their names end in."""
-    count, hold = len(found), int(found["holds"].sum())
-    words = f"{hold} of {count}" if count else nothing
-    return {"": words, "_cases": count, "_hold": hold, "_rate": hold / count if count else None}
+def _claim_row(
+    item: Claim,
+    our_cases: Frame,
+    paper_cases: Frame,
+    ours: Evidence,
+    readings: Mapping[str, Evidence],
+) -> dict[str, Any]:
+    """Return what `check_claims` says of a claim, by its cases and by our runs in other readings."""
+    row = {
+        "claim": item.name,
+        "place": item.place,
+        "quote": item.quote,
+        "statement": item.statement,
+        "by_chance": CHANCE[item.chance](ours.rule) if item.chance else None,
+        **_rate("ours", our_cases, NOT_RUN),
+        "effect": _effect(our_cases),
+        "unit": item.unit,
+        **_rate("paper", paper_cases, NO_NUMBERS),
+        **_in_single_trials(item, ours),
+    }
+    row["status"] = status(row)
+    for name, evidence in readings.items():
+        rate = _rate("ours", item.check(evidence), NOT_RUN)
+        row[name] = rate["ours"]
+        row[f"{name}_status"] = status({**row, **rate, **_in_single_trials(item, evidence)})
+    return row
+
+
+def _rate(source: str, checked: Frame, nothing: str) -> dict[str, Any]:
+    """Return the pass rate of cases in words, and the numbers that it is made of, under names with their source."""
+    count = len(checked)
+    hold = int(checked["holds"].sum())
+    return {
+        source: f"{hold} of {count}" if count else nothing,
+        f"{source}_cases": count,
+        f"{source}_hold": hold,
+        f"{source}_rate": hold / count if count else None,
+    }
+
+
+def _effect(checked: Frame) -> float | None:
+    """Return the median of left minus right over cases, None if there is none."""
+    gap = (checked["left"].astype(float) - checked["right"].astype(float)).median()
+    return None if pd.isna(gap) else float(gap)
 
 
 def status(row: Mapping[str, Any]) -> str:
     """Return in a word how a claim fares on our runs.
 
     *not run* without a case. *inconclusive*: the interval of the share in single trials holds the rate that noise alone
-    would give. *fails*: the claim holds in at most `FEW` of the cases, or that interval lies below the rate of noise.
-    *holds*: in at least `MOST` of the cases. *partly*: the rest.
+    would give. *fails*: the claim holds in a share of at most `FEW_CASES`, or that interval lies below the
+    rate of noise. *holds*: in a share of `MOST_CASES` or more. *partly*: the rest.
     """
-    rate, chance, low, high = (row[key] for key in ("ours_rate", "by_chance", "trial_low", "trial_high"))
+    rate = row["ours_rate"]
+    chance = row["by_chance"]
+    low = row["trial_low"]
+    high = row["trial_high"]
     if rate is None:
         return NOT_RUN
     tested = chance is not None and low is not None
     if tested and low <= chance <= high:
         return INCONCLUSIVE
-    if rate <= FEW or (tested and high < chance):
+    if rate <= FEW_CASES or (tested and high < chance):
         return FAILS
-    return HOLDS if rate >= MOST else PARTLY
+    if rate >= MOST_CASES:
+        return HOLDS
+    return PARTLY
 
 
 def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
@@ -463,25 +537,42 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
     interval is by clusters of cases: splits, weights and order are seeded by the cell and the seed, so trials of two
     datasets or of two seeds are independent. Numbers are missing where fewer than two seeds have cases.
     """
-    checked = [item.check(trial).assign(seed=seed) for seed, trial in evidence.single_trials.items()]
-    by_seed = [found for found in checked if len(found)]
-    row: dict[str, Any] = dict.fromkeys(("trial_rate", "trial_low", "trial_high")) | {"trials": len(by_seed)}
+    by_seed = []
+    for seed, trial in evidence.single_trials.items():
+        checked = item.check(trial)
+        if len(checked):
+            by_seed.append(checked.assign(seed=seed))
+    row: dict[str, Any] = {
+        "trial_rate": None,
+        "trial_low": None,
+        "trial_high": None,
+        "trials": len(by_seed),
+        "in_single_trials": NOT_TESTED,
+    }
     if len(by_seed) < 2:
-        return row | {"in_single_trials": NOT_TESTED}
-    found = pd.concat(by_seed)
-    clusters = found.groupby(["dataset", "seed"], dropna=False)["holds"].agg(["sum", "size"])
-    rate = found["holds"].mean()
+        return row
+
+    every = pd.concat(by_seed)
+    clusters = every.groupby(["dataset", "seed"], dropna=False)["holds"].agg(["sum", "size"])
+    rate = every["holds"].mean()
     low, high = share_interval(clusters["sum"], clusters["size"], evidence.rule["level"])
     words = f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-    return row | {"trial_rate": rate, "trial_low": low, "trial_high": high, "in_single_trials": words}
+    counted = {"trial_rate": rate, "trial_low": low, "trial_high": high, "in_single_trials": words}
+    return {**row, **counted}
 
 
 def write_claims(plan: Plan, metrics: Path, csv: Path, json: Path, cases: Path) -> None:
     """Check the claims on a plan's runs and on the paper's numbers; write them (CSV, JSON) and every case (CSV)."""
-    every = pd.concat([read_table(metrics, [*AXES, *MEASURES]), training_metrics(plan)], ignore_index=True)
-    named = Readings(plan.config).named
-    readings = {name: our_evidence(plan, every, reading) for name, reading in named.items() if name != PROTOCOL}
-    checked, every_case = check_claims(our_evidence(plan, every), paper_evidence(plan.config["comparison"]), readings)
+    ours = read_table(metrics, [*AXES, *MEASURES])
+    every = pd.concat([ours, training_metrics(plan)], ignore_index=True)
+    readings = {
+        name: our_evidence(plan, every, reading)
+        for name, reading in Readings(plan.config).named.items()
+        if name != PROTOCOL
+    }
+    paper = paper_evidence(plan.config["comparison"])
+    checked, every_case = check_claims(our_evidence(plan, every), paper, readings)
     write_csv(checked, csv)
     write_csv(every_case, cases)
-    write_json(json, {"claims": checked.astype(object).where(checked.notna(), None).to_dict("records")})
+    records = checked.astype(object).where(checked.notna(), None).to_dict("records")
+    write_json(json, {"claims": records})

@@ -11,17 +11,26 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mdpu.pipeline.config import BASE, merge
-from mdpu.pipeline.evaluate.collect import REPORTED, join_histories, reported_accuracy, run_accuracies, summarize
+from mdpu.pipeline.config import BASE
+from mdpu.pipeline.evaluate.choices import PROTOCOL, Reading, Readings
+from mdpu.pipeline.evaluate.collect import (
+    REPORTED,
+    join_histories,
+    reported_accuracy,
+    run_accuracies,
+    summarize,
+)
 from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
 from mdpu.pipeline.evaluate.published import PROPOSED, published_summary
-from mdpu.pipeline.evaluate.readings import PROTOCOL, Reading, Readings
-from mdpu.pipeline.plan import AXES, CELL, DOMINANT, ROW, Plan
-from mdpu.pipeline.store import read_runs
+from mdpu.pipeline.plan import AXES, CELL, DOMINANT, LOGISTIC, ROW, Plan
+from mdpu.pipeline.store import Stored, read_runs
 
 MEASURES = ("epoch", *REPORTED, "risk", "objective")  # columns of the metrics that `run_facts` needs
 FACTS = ("best", "lowest_risk", "lowest_objective", "risk_and_accuracy", "accuracy")  # of a run
 WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
+RIGHT = "_right"  # what the columns of the other side of a comparison end in
+
+Rows = Collection[tuple[str, int, int, str]]  # of tables: dataset, tuple size, n, prior
 
 
 @dataclass(frozen=True)
@@ -38,51 +47,65 @@ class Evidence:
     rule: Mapping[str, float]
     runs: pd.DataFrame | None = None
     trials: pd.DataFrame | None = None
-    rows: Collection[tuple[str, int, int, str]] | None = None
+    rows: Rows | None = None
 
     @cached_property
     def base_cells(self) -> pd.DataFrame:
         """The cells of the protocol as it stands and of the logistic loss, at every n."""
-        return table_cells(self.cells, None)
+        return protocol_cells(self.cells)
 
     @cached_property
     def every_loss(self) -> pd.DataFrame:
         """The cells of the protocol as it stands, with any loss; none of the paper, whose numbers have one loss."""
+        if self.runs is None:
+            return self.cells.iloc[:0]
         replaced = self.cells["variant"] == PROTOCOL  # by what a reading puts in the tables
-        return self.cells[(replaced if replaced.any() else self.cells["variant"] == BASE) & (self.runs is not None)]
+        if replaced.any():
+            return self.cells[replaced]
+        return self.cells[self.cells["variant"] == BASE]
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """The base cells that stand in a table, as the paper's numbers do."""
-        return table_cells(self.cells, self.rows)
+        return protocol_cells(self.cells, self.rows)
 
     def runs_of(self, methods: Collection[str], variants: Collection[str] = (BASE,)) -> pd.DataFrame:
         """Return the runs of some methods and variants with the logistic loss."""
-        runs = pd.DataFrame(columns=[*AXES, *FACTS]) if self.runs is None else self.runs
-        return logistic(runs[runs["method"].isin(methods) & runs["variant"].isin(variants)])
+        if self.runs is None:
+            return pd.DataFrame(columns=[*AXES, *FACTS])
+        asked = self.runs["method"].isin(methods) & self.runs["variant"].isin(variants)
+        return logistic(self.runs[asked])
 
     @cached_property
     def single_trials(self) -> dict[Any, Evidence]:
         """The evidence of each seed alone: cells of one trial, which have no deviation."""
-        single = {}
-        for seed, own in () if self.trials is None else self.trials.groupby("seed"):
-            cells = own.assign(mean=own["accuracy"], std=math.nan, trials=own["accuracy"].notna().astype(int))
-            runs = None if self.runs is None else self.runs[self.runs["seed"] == seed]
-            single[seed] = replace(self, cells=cells.drop(columns=["seed", "accuracy"]), runs=runs, trials=None)
-        return single
+        if self.trials is None:
+            return {}
+        return {seed: self._of_seed(seed, rows) for seed, rows in self.trials.groupby("seed")}
+
+    def _of_seed(self, seed: Any, trials: pd.DataFrame) -> Evidence:
+        """Return the evidence of one seed, whose trials are the cells."""
+        finished = trials["accuracy"].notna().astype(int)
+        cells = trials.assign(mean=trials["accuracy"], std=math.nan, trials=finished)
+        cells = cells.drop(columns=["seed", "accuracy"])
+        runs = None
+        if self.runs is not None:
+            runs = self.runs[self.runs["seed"] == seed]
+        return replace(self, cells=cells, runs=runs, trials=None)
 
 
 def logistic(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the cells or runs of the logistic loss and of the paper's law."""
-    return rows[(rows["loss"] == "logistic") & (rows["law"] == DOMINANT)]
+    return rows[(rows["loss"] == LOGISTIC) & (rows["law"] == DOMINANT)]
 
 
-def table_cells(cells: pd.DataFrame, rows: Collection[tuple[str, int, int, str]] | None) -> pd.DataFrame:
+def protocol_cells(cells: pd.DataFrame, rows: Rows | None = None) -> pd.DataFrame:
     """Return the cells of the protocol as it stands, with the logistic loss, in one of `rows` unless that is None."""
-    base_cells = logistic(cells[cells["variant"] == BASE])
+    of_protocol = logistic(cells[cells["variant"] == BASE])
     if rows is None:
-        return base_cells
-    return base_cells.loc[[row in rows for row in base_cells[list(ROW)].itertuples(index=False, name=None)]]
+        return of_protocol
+    keys = of_protocol[list(ROW)].itertuples(index=False, name=None)
+    return of_protocol.loc[[key in rows for key in keys]]
 
 
 def paper_evidence(rule: Mapping[str, float]) -> Evidence:
@@ -98,16 +121,16 @@ def our_evidence(plan: Plan, metrics: pd.DataFrame, reading: Reading | None = No
     reporting = plan.protocol.reporting
     if reading is not None:
         readings = Readings(plan.config)
-        reporting = merge(plan.config["protocol"], readings.changes(reading)["protocol"])["reporting"]
+        reporting = readings.reporting(reading)
         metrics = read_as(metrics, readings, reading, plan.published_names)
     accuracies = run_accuracies(metrics, reporting)
     summary = summarize(accuracies)
     return Evidence(
-        summary.assign(trials=summary["trials"] - summary["diverged"]),
-        plan.config["comparison"],
-        run_facts(metrics, accuracies, reporting["test_prior"]),
-        accuracies[[*AXES, "accuracy"]],
-        plan.table_rows,
+        cells=summary.assign(trials=summary["trials"] - summary["diverged"]),
+        rule=plan.config["comparison"],
+        runs=run_facts(metrics, accuracies, reporting["test_prior"]),
+        trials=accuracies[[*AXES, "accuracy"]],
+        rows=plan.table_rows,
     )
 
 
@@ -116,13 +139,20 @@ def training_metrics(plan: Plan) -> pd.DataFrame:
 
     A ``variant`` is the name of a training, such as ``optimizer adamw``; a method such as ``ure.hinge`` has its loss.
     """
-    stored = (run for path in plan.shipped_on(plan.datasets) for run in read_runs(path).values())
-    found = [(dict(zip(AXES, axes, strict=True)), run) for axes, run in Readings(plan.config).find_runs(stored).items()]
-    own = [(axes, run) for axes, run in found if axes["variant"] != PROTOCOL or "." in axes["method"]]
-    if not own:
+    stored: list[Stored] = []
+    for path in plan.shipped_on(plan.datasets):
+        stored.extend(read_runs(path).values())
+
+    keys = []
+    histories = []
+    for axes, run in Readings(plan.config).find_runs(stored).items():
+        key = dict(zip(AXES, axes, strict=True))
+        if key["variant"] != PROTOCOL or "." in key["method"]:
+            keys.append(key)
+            histories.append(run.history.reindex(columns=list(MEASURES)))
+    if not keys:
         return pd.DataFrame(columns=[*AXES, *MEASURES])
-    histories = [run.history.reindex(columns=list(MEASURES)) for _, run in own]
-    return join_histories(pd.DataFrame([axes for axes, _ in own]).replace({"variant": {PROTOCOL: BASE}}), histories)
+    return join_histories(pd.DataFrame(keys).replace({"variant": {PROTOCOL: BASE}}), histories)
 
 
 def read_as(
@@ -133,15 +163,27 @@ def read_as(
     If a dataset was run in several readings, only this one is left. Runs of the protocol that others stand for have
     the variant ``protocol``.
     """
-    change, training = readings.changes(reading), readings.training(reading)
+    training = readings.training(reading)
     if training != PROTOCOL:
         metrics = metrics[metrics["variant"] == training].assign(variant=BASE)
-    chosen = {paper: ours for paper, ours in change["datasets"].items() if ours in set(metrics["dataset"])}
-    others = [ours for ours, paper in published_names.items() if chosen.get(paper, ours) != ours]
-    methods = {ours: paper for paper, ours in change["methods"].items() if ours != paper}
-    replaced = metrics["method"].isin(methods.values())
-    kept = metrics[~metrics["dataset"].isin(others) & (~replaced | (metrics["variant"] == BASE))]
-    return kept.assign(variant=kept["variant"].mask(replaced, PROTOCOL), method=kept["method"].replace(methods))
+
+    changes = readings.changes(reading)
+    run = set(metrics["dataset"])
+    chosen = {paper: ours for paper, ours in changes["datasets"].items() if ours in run}
+    names = published_names.items()
+    passed_over = [ours for ours, paper in names if chosen.get(paper, ours) != ours]
+    kept = metrics[~metrics["dataset"].isin(passed_over)]
+    return _rename_methods(kept, changes["methods"])
+
+
+def _rename_methods(metrics: pd.DataFrame, by_paper: Mapping[str, str]) -> pd.DataFrame:
+    """Return metrics by the paper's names of methods; `by_paper` are ours that stand for them."""
+    names = {ours: paper for paper, ours in by_paper.items() if ours != paper}
+    replaced = metrics["method"].isin(names.values())
+    of_protocol = metrics["variant"] == BASE
+    kept = metrics[~replaced | of_protocol]
+    variant = kept["variant"].mask(replaced, PROTOCOL)
+    return kept.assign(variant=variant, method=kept["method"].replace(names))
 
 
 def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) -> pd.DataFrame:
@@ -152,73 +194,100 @@ def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) 
     there are fewer than three.
     """
     keys = list(AXES)
-    metrics = metrics[metrics["method"].isin(PROPOSED)]
-    shown = metrics.assign(accuracy=reported_accuracy(metrics, test_prior))
+    proposed = metrics[metrics["method"].isin(PROPOSED)]
+    shown = proposed.assign(accuracy=reported_accuracy(proposed, test_prior))
     run = shown.groupby(keys, sort=False).ngroup()
     moving = shown["accuracy"].groupby(run).rolling(WINDOW, min_periods=1).mean().droplevel(0)
     facts = (
         shown.assign(moving=moving)
         .groupby(keys)
-        .agg(best=("moving", "max"), lowest_risk=("risk", "min"), lowest_objective=("objective", "min"))
+        .agg(
+            best=("moving", "max"),
+            lowest_risk=("risk", "min"),
+            lowest_objective=("objective", "min"),
+        )
     )
-    negative = (shown["risk"] < 0).groupby(run).cummax()
-    after = shown[negative].dropna(subset=["risk", "accuracy"])
-    ranks = after[keys].assign(**after[["risk", "accuracy"]].groupby(run).rank())
-    correlation = {key: own["risk"].corr(own["accuracy"], min_periods=3) for key, own in ranks.groupby(keys)}
-    facts["risk_and_accuracy"] = pd.Series(correlation, dtype=float)
+    facts["risk_and_accuracy"] = _rank_correlations(shown, run)
     return facts.join(accuracies.set_index(keys)["accuracy"]).reset_index()
 
 
-# Pairs. The columns of the other side of a comparison end in ``_right``.
+def _rank_correlations(shown: pd.DataFrame, run: pd.Series) -> pd.Series:
+    """Return the rank correlation of risk and accuracy of each run, from its first epoch with a negative risk on."""
+    keys = list(AXES)
+    sides = ["risk", "accuracy"]
+    is_negative = shown["risk"] < 0
+    since = is_negative.groupby(run).cummax()
+    after = shown[since].dropna(subset=sides)
+    ranks = after[sides].groupby(run).rank()
+    ranks = pd.concat([after[keys], ranks], axis=1)
+    correlations = {}
+    for key, epochs in ranks.groupby(keys):
+        correlations[key] = epochs["risk"].corr(epochs["accuracy"], min_periods=3)
+    return pd.Series(correlations, dtype=float)
+
+
+def other_keys(axis: str) -> list[str]:
+    """Return the keys of a cell but one."""
+    return [key for key in CELL if key != axis]
 
 
 def pairs_of(cells: pd.DataFrame, axis: str, left: Collection[Any], right: Any) -> pd.DataFrame:
     """Return cells whose `axis` is in `left`, beside those where it is `right`."""
-    keys = [key for key in CELL if key != axis]
-    others = cells.loc[cells[axis] == right, [*keys, "mean", "std", "trials"]]
-    return cells[cells[axis].isin(left)].merge(others, on=keys, suffixes=("", "_right"))
+    keys = other_keys(axis)
+    right_cells = cells.loc[cells[axis] == right, [*keys, "mean", "std", "trials"]]
+    return cells[cells[axis].isin(left)].merge(right_cells, on=keys, suffixes=("", RIGHT))
 
 
-def best_in_row(cells: pd.DataFrame, rivals: pd.DataFrame, among: Sequence[str], complete: bool) -> pd.DataFrame:
+def best_in_row(
+    cells: pd.DataFrame,
+    rivals: pd.DataFrame,
+    among: Sequence[str],
+    complete: bool,
+) -> pd.DataFrame:
     """Return cells beside the best of the methods `among` the rivals in their row.
 
     With `complete`, rows where one of these methods was not run are left out.
     """
-    others = rivals[rivals["method"].isin(among)]
+    keys = list(ROW)
+    competing = rivals[rivals["method"].isin(among)]
     if complete:
-        others = others[others.groupby(list(ROW))["method"].transform("size") == len(among)]
-    best = others.sort_values("mean", na_position="first").drop_duplicates(list(ROW), keep="last")
-    return cells.merge(best[[*ROW, "mean", "std", "trials"]], on=list(ROW), suffixes=("", "_right"))
+        run = competing.groupby(keys)["method"].transform("size")
+        competing = competing[run == len(among)]
+    best = competing.sort_values("mean", na_position="first").drop_duplicates(keys, keep="last")
+    right_cells = best[[*keys, "mean", "std", "trials"]]
+    return cells.merge(right_cells, on=keys, suffixes=("", RIGHT))
 
 
 def step_up(cells: pd.DataFrame, axis: str) -> pd.DataFrame:
     """Return cells beside the one with the next smaller value of `axis`, its mean as ``mean_right``."""
-    keys = [key for key in CELL if key != axis]
-    ordered = cells.assign(position=cells[axis].astype(float)).sort_values([*keys, "position"])
+    keys = other_keys(axis)
+    ordered = cells.assign(position=cells[axis].astype(float))
+    ordered = ordered.sort_values([*keys, "position"])
     ordered["mean_right"] = ordered.groupby(keys)["mean"].shift()
     return ordered[ordered.duplicated(keys)]
 
 
-def interval(pairs: pd.DataFrame, rule: Mapping[str, float]) -> tuple[Any, Any]:
+def pair_interval(pairs: pd.DataFrame, rule: Mapping[str, float]) -> tuple[Any, Any]:
     """Return both ends of Welch's interval for left minus right of each pair, missing where a side has one trial."""
-    left, right = (Trials(pairs[f"mean{s}"], pairs[f"std{s}"], pairs[f"trials{s}"]) for s in ("", "_right"))
+    left = Trials(pairs["mean"], pairs["std"], pairs["trials"])
+    right = Trials(pairs["mean_right"], pairs["std_right"], pairs["trials_right"])
     return welch_interval(left, right, rule["level"])
 
 
-def slopes(cells: pd.DataFrame, methods: Collection[str], other: str) -> pd.DataFrame:
+def slopes(cells: pd.DataFrame, methods: Collection[str], rival: str) -> pd.DataFrame:
     """Return least-squares slopes of the mean against n, in points per 1,000 tuples, over the n that both methods have.
 
     A row is one of `methods` and what else a cell has but n: ``slope``, its ``variance`` by the deviations over
     trials, and ``quartic``, the sum of the squared parts of the variance, each by its degrees of freedom; the same of
-    the `other` method on the right. The last two are missing where a cell has one trial.
+    the `rival` method on the right. The last two are missing where a cell has one trial.
     """
-    pairs = pairs_of(cells, "method", methods, other).dropna(subset=["mean", "mean_right"])
-    keys = [key for key in CELL if key != "n"]
+    pairs = pairs_of(cells, "method", methods, rival).dropna(subset=["mean", "mean_right"])
+    keys = other_keys("n")
     centred = pairs["n"] - pairs.groupby(keys)["n"].transform("mean")
     square = (centred**2).groupby([pairs[key] for key in keys]).transform("sum")
     weight = 1000 * centred / square.where(square > 0)
     terms = pairs[keys].copy()
-    for side in ("", "_right"):
+    for side in ("", RIGHT):
         trials = pairs[f"trials{side}"]
         part = weight**2 * pairs[f"std{side}"] ** 2 / trials
         terms[f"slope{side}"] = weight * pairs[f"mean{side}"]
@@ -230,7 +299,8 @@ def slopes(cells: pd.DataFrame, methods: Collection[str], other: str) -> pd.Data
 
 def falls(cells: pd.DataFrame) -> pd.DataFrame:
     """Return the largest ``fall`` of each method's mean from one n to the next, zero if none."""
-    found = step_up(cells, "n")
-    keys = [key for key in CELL if key != "n"]
-    fall = found[keys].assign(fall=np.maximum(found["mean_right"] - found["mean"], 0))
-    return fall.groupby(keys)["fall"].agg(lambda values: values.max(skipna=False)).reset_index()
+    steps = step_up(cells, "n")
+    keys = other_keys("n")
+    loss = np.maximum(steps["mean_right"] - steps["mean"], 0)
+    largest = steps[keys].assign(fall=loss).groupby(keys)["fall"]
+    return largest.agg(lambda values: values.max(skipna=False)).reset_index()

@@ -5,18 +5,21 @@ All readings of a number are judged by the same trials, those that each of them 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote_plus
 
 import numpy as np
 
 from mdpu.pipeline.config import BASE
+from mdpu.pipeline.evaluate.choices import Reading, Readings
 from mdpu.pipeline.evaluate.comparison import NOT_RUN
+from mdpu.pipeline.evaluate.panel import Panel, verdicts
 from mdpu.pipeline.evaluate.published import NUMERALS
-from mdpu.pipeline.evaluate.readings import Panel, Reading, Readings, verdicts
 from mdpu.pipeline.evaluate.shipped import variant_of
 from mdpu.pipeline.plan import DOMINANT, LOGISTIC, cell_name
+
+DECIMALS = 4  # of means and deviations in percent
 
 
 def reading_address(reading: Reading, readings: Readings) -> str:
@@ -35,37 +38,39 @@ def address(reading: Reading, readings: Readings, cell: str) -> str:
     return f"{own}&number={cell}" if own else f"#{cell}"
 
 
-def exported(panel: Panel, readings: Readings, rule: Mapping[str, float], seeds: Sequence[int]) -> list[dict[str, Any]]:
+def exported(
+    panel: Panel,
+    readings: Readings,
+    rule: Mapping[str, float],
+    seeds: Sequence[int],
+) -> list[dict[str, Any]]:
     """Return every number that was run under the readings of a panel, ready for JSON.
 
     `seeds` are those of the panel's trials, in their order.
     """
     judged = verdicts(panel, rule)
+    cells = panel.cells.to_dict("records")
     rows = []
     for place, reading in enumerate(panel.readings):
-        for number, cell in enumerate(panel.cells.to_dict("records")):
-            if judged[place, number] != NOT_RUN:
-                trials = panel.trials[place, number]
-                rows.append(
-                    _row(cell, reading, readings, dict(zip(seeds, trials, strict=True)), str(judged[place, number]))
-                )
+        for number, cell in enumerate(cells):
+            verdict = judged[place, number]
+            if verdict == NOT_RUN:
+                continue
+            by_seed = dict(zip(seeds, panel.trials[place, number], strict=True))
+            trials = {seed: value for seed, value in by_seed.items() if not np.isnan(value)}
+            rows.append(_row(cell, reading, readings, trials, str(verdict)))
     return rows
 
 
 def _row(
-    cell: Mapping[Any, Any], reading: Reading, readings: Readings, by_seed: Mapping[int, float], verdict: str
+    cell: Mapping[Any, Any],
+    reading: Reading,
+    readings: Readings,
+    trials: Mapping[int, float],
+    verdict: str,
 ) -> dict[str, Any]:
-    """Return one number under one reading; trials are infinite if they diverged, missing if not run."""
-    change = readings.changes(reading)
-    method, _, loss = change["methods"].get(cell["method"], cell["method"]).partition(".")
-    shared = {axis: cell[axis] for axis in ("tuple_size", "n", "prior")} | {"law": DOMINANT}
-    of_page = {**shared, "method": cell["method"], "loss": LOGISTIC, "variant": BASE}
-    usual = readings.changes(readings.protocol)["datasets"].get(cell["dataset"], cell["dataset"])
-    dataset = change["datasets"].get(cell["dataset"], cell["dataset"])
-    ours = {"dataset": dataset, "variant": variant_of(readings.training(reading)), "method": method}
-    name = cell_name({**shared, **ours, "loss": loss or LOGISTIC})
-    trials = {seed: accuracy for seed, accuracy in by_seed.items() if not np.isnan(accuracy)}
-    finished = np.array([accuracy for accuracy in trials.values() if np.isfinite(accuracy)])
+    """Return one number under one reading; `trials` are infinite if they diverged."""
+    run = _cell_of_runs(cell, reading, readings)
     return {
         "table": NUMERALS[cell["table"]],
         "dataset": cell["dataset"],
@@ -75,12 +80,43 @@ def _row(
         "method": cell["method"],
         "reading": readings.name(reading),
         "published": {"mean": float(cell["published_mean"]), "std": float(cell["published_std"])},
-        "ours": {
-            "mean": round(float(finished.mean()), 4) if len(finished) else None,
-            "std": round(float(finished.std(ddof=1)), 4) if len(finished) > 1 else None,
-        },
+        "ours": _statistics(trials.values()),
         "trials": len(trials),
         "verdict": verdict,
-        "address": address(reading, readings, cell_name({**of_page, "dataset": usual})),
-        "runs": [f"{name}/seed{seed}" for seed in trials],
+        "address": address(reading, readings, _cell_of_page(cell, readings)),
+        "runs": [f"{run}/seed{seed}" for seed in trials],
     }
+
+
+def _statistics(trials: Iterable[float]) -> dict[str, float | None]:
+    """Return mean and deviation (ddof = 1) of the trials that did not diverge."""
+    finished = np.array([accuracy for accuracy in trials if np.isfinite(accuracy)])
+    mean = None
+    std = None
+    if len(finished):
+        mean = round(float(finished.mean()), DECIMALS)
+    if len(finished) > 1:
+        std = round(float(finished.std(ddof=1)), DECIMALS)
+    return {"mean": mean, "std": std}
+
+
+def _cell_of_runs(cell: Mapping[Any, Any], reading: Reading, readings: Readings) -> str:
+    """Return the name of the cell whose runs stand for a published one in a reading."""
+    changes = readings.changes(reading)
+    replacing = changes["methods"].get(cell["method"], cell["method"])
+    method, _, loss = replacing.partition(".")
+    ours = {
+        "dataset": changes["datasets"].get(cell["dataset"], cell["dataset"]),
+        "variant": variant_of(readings.training(reading)),
+        "method": method,
+        "loss": loss or LOGISTIC,
+        "law": DOMINANT,
+    }
+    return cell_name({**cell, **ours})
+
+
+def _cell_of_page(cell: Mapping[Any, Any], readings: Readings) -> str:
+    """Return the name under which the page shows a published cell: that of the protocol's runs."""
+    ours = readings.changes(readings.protocol)["datasets"]
+    dataset = ours.get(cell["dataset"], cell["dataset"])
+    return cell_name({**cell, "dataset": dataset, "variant": BASE, "loss": LOGISTIC, "law": DOMINANT})

@@ -11,11 +11,11 @@ from pathlib import Path
 import pandas as pd
 
 from mdpu.pipeline.config import BASE, Config, load_config, merge
+from mdpu.pipeline.evaluate.choices import PROTOCOL, Readings
 from mdpu.pipeline.evaluate.collect import collect, run_accuracies
 from mdpu.pipeline.evaluate.provenance import describe_runs
-from mdpu.pipeline.evaluate.readings import PROTOCOL, Readings
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import AXES, LOGISTIC, Plan, Run
+from mdpu.pipeline.plan import LOGISTIC, Plan, Run
 from mdpu.pipeline.store import Stored, read_runs
 
 NAME = "readings"  # of the configuration that has these runs
@@ -25,24 +25,29 @@ SELECTIONS = ("reference", "own-split", "laws")  # the files of config/ whose sh
 
 def variant_of(training: str) -> str:
     """Return the name of the variant that trains what a reading needs, by `Readings.training`."""
-    return BASE if training == PROTOCOL else training.replace(", ", "-").replace(" ", "-")
+    if training == PROTOCOL:
+        return BASE
+    return training.replace(", ", "-").replace(" ", "-")
 
 
 def reading_config(run: Run) -> Config:
     """Return a configuration whose only experiment is the cell of a run of some reading, with `MOST_SEEDS` trials."""
     config = load_config()
-    readings = Readings(config)
-    variants: dict[str, Config | None] = {BASE: None}
-    for training, reading in readings.trainings.items():
-        change = readings.changes(reading)["protocol"]
-        variants[variant_of(training)] = {key: change[key] for key in ("sampling", "training") if key in change} or None
-    experiment = {"kind": "table", "title": "A cell of a reading", "seed": list(range(1, MOST_SEEDS + 1)), "n": run.n}
+    trainings = Readings(config).variants.items()
+    variants = {variant_of(training): changes or None for training, changes in trainings}
+    experiment: Config = {
+        "kind": "table",
+        "title": "A cell of a reading",
+        "seed": list(range(1, MOST_SEEDS + 1)),
+        "n": run.n,
+        "prior": [float(run.prior)],
+    }
     for axis in ("variant", "tuple_size", "method", "loss", "law"):
         experiment[axis] = [getattr(run, axis)]
-    experiment["prior"] = [float(run.prior)]
+
     overlay = {"name": NAME, "datasets": [run.dataset], "experiments": ["cell"]}
-    definitions = {**config["definitions"], "variants": variants, "experiments": {"cell": experiment}}
-    return {**merge(config, overlay), "definitions": definitions}
+    of_cell = {"variants": variants, "experiments": {"cell": experiment}}
+    return {**merge(config, overlay), "definitions": {**config["definitions"], **of_cell}}
 
 
 def reading_plan(run: Run) -> Plan | None:
@@ -52,7 +57,7 @@ def reading_plan(run: Run) -> Plan | None:
     if run.dataset not in known["datasets"] or run.variant not in known["variants"]:
         return None
     plan = Plan(config)
-    seeds = [one.seed for one in plan.runs if plan.key(one) in plan.shipped]
+    seeds = [trial.seed for trial in plan.runs if plan.key(trial) in plan.shipped]
     if not seeds:
         return None
     known["experiments"]["cell"]["seed"] = seeds
@@ -66,30 +71,45 @@ def shipped_runs(folder: Path) -> pd.DataFrame:
     """
     stored: dict[str, tuple[Stored, Path]] = {}
     for file in sorted(folder.glob("*.parquet"), key=lambda path: path.stem):
-        stored |= {key: (run, file) for key, run in read_runs(file).items()}
+        for key, shipped in read_runs(file).items():
+            stored[key] = (shipped, file)
     tables = []
     for name in SELECTIONS:
-        plan = Plan(load_config([REPOSITORY / "config" / f"{name}.yaml"]))
-        keys = {run: str(plan.key(run)) for run in plan.runs}
-        found = {run: stored.pop(key) for run, key in keys.items() if key in stored}
-        tables.append(_described(found, plan))
+        file = REPOSITORY / "config" / f"{name}.yaml"
+        plan = Plan(load_config([file]))
+        selected = {}
+        for run in plan.runs:
+            key = str(plan.key(run))
+            if key in stored:
+                selected[run] = stored.pop(key)
+        tables.append(_described(selected, plan))
+
     plan = Plan({**load_config(), "name": NAME})
-    tables.append(_described(dict(_named(stored.values(), Readings(plan.config))), plan))
-    return pd.concat([table for table in tables if len(table)], ignore_index=True)
+    rest = dict(_named(stored.values(), Readings(plan.config)))
+    tables.append(_described(rest, plan))
+    described = [table for table in tables if len(table)]
+    return pd.concat(described, ignore_index=True)
 
 
-def _described(found: dict[Run, tuple[Stored, Path]], plan: Plan) -> pd.DataFrame:
-    if not found:
+def _described(stored_runs: dict[Run, tuple[Stored, Path]], plan: Plan) -> pd.DataFrame:
+    """Return one row per run of a plan, as `describe_runs` does."""
+    if not stored_runs:
         return pd.DataFrame()
-    metrics = collect(found)
-    return describe_runs(metrics, run_accuracies(metrics, plan.protocol.reporting), found, plan.config)
+    metrics = collect(stored_runs)
+    accuracies = run_accuracies(metrics, plan.protocol.reporting)
+    return describe_runs(metrics, accuracies, stored_runs, plan.config)
 
 
-def _named(runs: Iterable[tuple[Stored, Path]], readings: Readings) -> Iterator[tuple[Run, tuple[Stored, Path]]]:
+def _named(
+    runs: Iterable[tuple[Stored, Path]],
+    readings: Readings,
+) -> Iterator[tuple[Run, tuple[Stored, Path]]]:
     """Yield the runs of readings by their names."""
     for stored, file in runs:
-        if axes := readings.axes(stored.about["asked"]):
-            method, _, loss = axes["method"].partition(".")
-            named = {"variant": variant_of(axes["variant"]), "method": method, "loss": loss or LOGISTIC}
-            values = {**axes, **named}
-            yield Run(**{axis: values[axis] for axis in AXES}), (stored, file)
+        axes = readings.axes(stored.about["asked"])
+        if axes is None:
+            continue
+        method, _, loss = axes["method"].partition(".")
+        variant = variant_of(axes["variant"])
+        named = {**axes, "variant": variant, "method": method, "loss": loss or LOGISTIC}
+        yield Run(**named), (stored, file)

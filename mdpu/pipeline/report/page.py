@@ -21,11 +21,11 @@ import yaml
 from jinja2 import Environment
 
 from mdpu.pipeline.config import BASE
+from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.collect import REPORTED
-from mdpu.pipeline.evaluate.evidence import table_cells
+from mdpu.pipeline.evaluate.evidence import protocol_cells
 from mdpu.pipeline.evaluate.forecasts import read_scores
 from mdpu.pipeline.evaluate.published import BASES, FAMILIES, basis, family, published_cells
-from mdpu.pipeline.evaluate.readings import Readings
 from mdpu.pipeline.evaluate.rejudge import is_compared
 from mdpu.pipeline.evaluate.summary import headline, in_points, lines, scope, scope_apart, verdict_counts
 from mdpu.pipeline.evaluate.verify import verify
@@ -169,7 +169,7 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
         "headline": headline(with_others, summary, verification),
         "scope": scope(with_others, titles),
         "scope_apart": scope_apart(with_others, titles),
-        "lines": lines(comparison, claims, table_cells(summary, plan.table_rows), next(beyond, None)),
+        "lines": lines(comparison, claims, protocol_cells(summary, plan.table_rows), next(beyond, None)),
         "bars": verdict_counts(comparison),
         "picture": next(pictures, None),
         "forest": {

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
 from mdpu.pipeline.evaluate.exported import reading_address
-from mdpu.pipeline.evaluate.readings import Panel, Readings, verdicts
+from mdpu.pipeline.evaluate.panel import Panel, verdicts
 from mdpu.pipeline.evaluate.rejudge import places_tried
 from mdpu.pipeline.files import read_csv, write_csv
 from mdpu.pipeline.plan import Plan

@@ -9,10 +9,11 @@ from typing import Any
 import pandas as pd
 
 from mdpu.methods import load_method
+from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, FEWEST_TRIALS, INCONCLUSIVE, NOT_RUN, REPRODUCED
+from mdpu.pipeline.evaluate.exported import DECIMALS
 from mdpu.pipeline.evaluate.published import NUMERALS, family, in_one_reading, published_cells
-from mdpu.pipeline.evaluate.readings import Readings
-from mdpu.pipeline.evaluate.rejudge import DECIMALS, place_name
+from mdpu.pipeline.evaluate.rejudge import place_name
 from mdpu.pipeline.evaluate.shipped import variant_of
 from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.files import read_csv, read_json

@@ -22,10 +22,12 @@ def made(tmp_path_factory):
 
 def test_readings_that_stand_beside_one_another_have_equal_trials(made):
     panel, facts, _ = made
-    rows = [*facts["counts"], *filter(None, (facts["best"], facts["literal"]))]
-    assert len({row["trials"] for row in rows}) == 1
+    rows = [*facts["counts"], facts["best"], facts["literal"]]
+    trials = {row["trials"] for row in rows if row}
+    assert len(trials) == 1
     equal = panel.beside(panel.readings[:3])
-    assert all(len(set(counts[counts > 0])) <= 1 for counts in equal.counts.T)
+    for counts in equal.counts.T:
+        assert len(set(counts[counts > 0])) <= 1
     assert np.nanmax(equal.counts) <= panel.counts.max()
 
 
@@ -35,13 +37,16 @@ def test_the_verdicts_keep_their_schema_and_add_up(made):
     for row in facts["counts"]:
         departure = row["reading"][row["choice"]]
         name = "protocol" if departure in ("last-ten", "with") else f"{row['choice']} {departure}"
-        own = [one for one in verdicts["numbers"] if one["reading"] == name]
-        assert sum(one["verdict"] == "differs" for one in own) == row["differs"]
+        of_reading = [number for number in verdicts["numbers"] if number["reading"] == name]
+        differing = [number for number in of_reading if number["verdict"] == "differs"]
+        assert len(differing) == row["differs"]
 
 
 def test_the_runs_of_a_verdict_can_be_traced(made):
     """A number under another reading, whose runs no experiment shows."""
-    row = next(one for one in made[2]["numbers"] if one["reading"] == "replacement without")
+    _, _, verdicts = made
+    numbers = verdicts["numbers"]
+    row = next(number for number in numbers if number["reading"] == "replacement without")
     assert row["address"] == "#reading=training:replacement+without&number=mnist/base/m2/n10000/prior0.4/ure"
     plan, (run,), _ = trace.find(row["runs"][0])
     assert plan.key(run) in plan.shipped

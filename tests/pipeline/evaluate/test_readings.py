@@ -7,21 +7,12 @@ from scipy import special, stats
 
 from mdpu.errors import UserError
 from mdpu.pipeline.config import load_config, merge
+from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.comparison import NOT_RUN, REPRODUCED
+from mdpu.pipeline.evaluate.known import best_power, held_out
+from mdpu.pipeline.evaluate.model import FACTOR, FACTORS, GRID, SCALE, Model
+from mdpu.pipeline.evaluate.panel import Panel, unexplained, verdicts
 from mdpu.pipeline.evaluate.published import published_cells
-from mdpu.pipeline.evaluate.readings import (
-    FACTOR,
-    FACTORS,
-    GRID,
-    SCALE,
-    Model,
-    Panel,
-    Readings,
-    best_power,
-    held_out,
-    unexplained,
-    verdicts,
-)
 from mdpu.pipeline.job import asked
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.store import Stored
@@ -102,30 +93,34 @@ def test_trials_are_reported_in_every_way_and_float32_counts():
     assert trials["ure"].round(6).to_dict() == {"last-ten": 95.5, "all": 50.5, "last": 100, "best": 100}
     assert np.isnan(trials["relu"]["last-ten"])
     assert set(trials.index.levels[0]) == {"ure", "relu"}
-    panel = READINGS.panel(READINGS.read_trials(runs))
+    panel = Panel.of(READINGS, READINGS.read_trials(runs))
     place = (panel.cells[["dataset", "n", "prior", "method"]] == ["mnist", 10000, "0.5", "ure"]).all(axis=1)
     place &= panel.cells["tuple_size"] == 2
     # A scope changes nothing of URE, nor do the letters of MNIST: equal readings count once.
-    names = [READINGS.name(own) for own in panel.on(place, 1).readings]
+    names = [READINGS.name(reading) for reading in panel.on(place, 1).readings]
     assert names == ["protocol", "epochs all", "epochs best", "epochs last"]
     assert panel.on(place).readings == []  # three trials are asked for
 
 
-def make_panel(shifts, between=2.0, seeds=5, noise=(1.0, 1.0, 1.0, 1.0), own=1.0, seed=0):
+def make_panel(shifts, between=2.0, seeds=5, noise=(1.0, 1.0, 1.0, 1.0), shared=1.0, seed=0):
     """Return a panel of 36 cells, with readings of some trainings in four ways to report them.
 
-    Trainings differ by `between` points from cell to cell and by `shifts` in all; `own` is the noise that all ways to
-    report a run share, `noise` that of each.
+    Trainings differ by `between` points from cell to cell and by `shifts` in all; `shared` is the
+    noise that all ways to report a run share, `noise` that of each.
     """
     random = np.random.default_rng(seed)
-    cells = published_cells().query("method in ['ure', 'relu', 'abs'] and dataset == 'mnist'").reset_index(drop=True)
-    readings, trials = [], []
+    of_mnist = "method in ['ure', 'relu', 'abs'] and dataset == 'mnist'"
+    cells = published_cells().query(of_mnist).reset_index(drop=True)
+    shape = (len(cells), seeds)
+    readings = []
+    trials = []
     for training, shift in shifts.items():
         mean = 90 + shift + between * random.standard_normal((len(cells), 1))
-        shared = mean + own * random.standard_normal((len(cells), seeds))
+        runs = mean + shared * random.standard_normal(shape)
         for value, level in zip(EPOCHS, noise, strict=True):
-            readings.append(READINGS.reading({"epochs": value, "replacement": training}))
-            trials.append(shared + level * random.standard_normal((len(cells), seeds)))
+            departures = {"epochs": value, "replacement": training}
+            readings.append(READINGS.reading(departures))
+            trials.append(runs + level * random.standard_normal(shape))
     return Panel(readings, cells, np.array(trials))
 
 
@@ -133,9 +128,10 @@ def test_the_prior_is_alike_for_each_choice():
     panel = make_panel({"with": 0, "without": 0})
     assert np.allclose(panel.prior, 1 / 8)
     few = Panel(panel.readings[:6], panel.cells, panel.trials[:6])
-    assert few.by_choice(few.prior)["epochs"]["last-ten"] > few.by_choice(few.prior)["epochs"]["best"]
-    assert sum(few.by_choice(few.prior)["replacement"].values()) == pytest.approx(1)
-    assert "scope" not in few.by_choice(few.prior)
+    shares = few.by_choice(few.prior)
+    assert shares["epochs"]["last-ten"] > shares["epochs"]["best"]
+    assert sum(shares["replacement"].values()) == pytest.approx(1)
+    assert "scope" not in shares
 
 
 def test_the_likelihood_is_that_of_the_formulas():
@@ -168,28 +164,38 @@ def test_the_likelihood_is_that_of_the_formulas():
 
 def test_an_offset_of_each_method_costs_little_and_one_of_each_cell_much():
     model = Model(make_panel({"with": 0}))
+    plain = model.mean[0]
     offsets = {"ure": 2.0, "relu": -2.0, "abs": 1.0}
-    shifted = model.mean[0] + model.panel.cells["method"].map(offsets).to_numpy()
-    scattered = model.mean[0] + 2.0 * np.resize([1, -1], 36)
-    found = model.likelihood(np.stack([model.mean[0], shifted, scattered]))
-    assert found.mean[0, 0] > found.mean[1, 0] > found.mean[2, 0]
-    assert found.kappa[1, 0] > 3 * found.kappa[0, 0]
-    assert found.tau[2, 0] > 3 * found.tau[0, 0]
-    assert found.unshifted[1, 0] < found.mean[1, 0] - 10
+    shifted = plain + model.panel.cells["method"].map(offsets).to_numpy()
+    scattered = plain + 2.0 * np.resize([1, -1], 36)
+    likelihood = model.likelihood(np.stack([plain, shifted, scattered]))
+    of_plain, of_shifted, of_scattered = likelihood.mean[:, 0]
+    assert of_plain > of_shifted > of_scattered
+
+    kappa = likelihood.kappa[:, 0]
+    assert kappa[1] > 3 * kappa[0]
+    tau = likelihood.tau[:, 0]
+    assert tau[2] > 3 * tau[0]
+    assert likelihood.unshifted[1, 0] < of_shifted - 10
 
 
 def test_means_borrow_from_other_ways_to_report_the_same_runs():
     """The last epoch is noisy; the mean of all epochs of the same runs says where it would be without the noise."""
     panel = make_panel({"with": 0}, noise=(1.0, 0.1, 4.0, 1.0), seed=1)
-    true = make_panel({"with": 0}, noise=(0.0, 0.0, 0.0, 0.0), own=0.0, seed=1).trials[0, :, 0]
-    plain, model = panel.trials.mean(axis=2), Model(panel)
+    without_noise = make_panel({"with": 0}, noise=(0.0, 0.0, 0.0, 0.0), shared=0.0, seed=1)
+    true = without_noise.trials[0, :, 0]
+    model = Model(panel)
     last = EPOCHS.index("last")
-    assert ((model.mean[last] - true) ** 2).mean() < ((plain[last] - true) ** 2).mean() / 2
-    assert model.error[last].mean() < panel.trials[last].var(axis=1, ddof=1).mean() / 5 / 2
+    trials = panel.trials[last]
+    borrowed = ((model.mean[last] - true) ** 2).mean()
+    plain = ((trials.mean(axis=1) - true) ** 2).mean()
+    assert borrowed < plain / 2
+    variance = trials.var(axis=1, ddof=1).mean() / 5
+    assert model.error[last].mean() < variance / 2
 
 
 def test_known_readings_are_found_among_real_trials():
-    panel = make_panel({"with": 0, "without": 1}, noise=(1.0, 0.1, 4.0, 0.3), own=0.2)
+    panel = make_panel({"with": 0, "without": 1}, noise=(1.0, 0.1, 4.0, 0.3), shared=0.2)
     papers = held_out(panel, 3)
     assert papers.likelihood.shape == (80, 8)
     power = best_power(panel, papers)

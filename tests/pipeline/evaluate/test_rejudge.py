@@ -5,9 +5,10 @@ import pandas as pd
 import pytest
 
 from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN
+from mdpu.pipeline.evaluate.panel import Panel, verdicts
 from mdpu.pipeline.evaluate.published import published_cells
-from mdpu.pipeline.evaluate.readings import Panel, Readings, verdicts
 from mdpu.pipeline.evaluate.rejudge import best, counts, is_compared, judged_trials, places_tried, statistics
 from mdpu.pipeline.job import asked
 from mdpu.pipeline.plan import Plan
@@ -52,10 +53,14 @@ def test_of_a_plans_own_cells_its_seeds_count_and_all_of_other_trainings():
 def panel(gaps, seeds=5):
     """Return a panel of MNIST's 36 numbers: what was published plus a gap of each reading, and noise of its own."""
     random = np.random.default_rng(0)
-    cells = published_cells().query("method in ['ure', 'relu', 'abs'] and dataset == 'mnist'").reset_index(drop=True)
-    noise = cells["published_std"].to_numpy()[:, None] * random.standard_normal((len(cells), seeds))
-    trials = [cells["published_mean"].to_numpy()[:, None] + gap + noise for gap in gaps.values()]
-    return Panel([READINGS.reading(dict(departures)) for departures in gaps], cells, np.array(trials))
+    of_mnist = "method in ['ure', 'relu', 'abs'] and dataset == 'mnist'"
+    cells = published_cells().query(of_mnist).reset_index(drop=True)
+    means = cells["published_mean"].to_numpy()[:, None]
+    stds = cells["published_std"].to_numpy()[:, None]
+    noise = stds * random.standard_normal((len(cells), seeds))
+    readings = [READINGS.reading(dict(departures)) for departures in gaps]
+    trials = [means + gap + noise for gap in gaps.values()]
+    return Panel(readings, cells, np.array(trials))
 
 
 GAPS = {(): 9.0, (("epochs", "all"),): 0.0, (("epochs", "last"),): 9.0, (("epochs", "best"),): 12.0}
@@ -63,9 +68,9 @@ WITHOUT = {(("replacement", "without"),): 0.3}
 
 
 def test_verdicts_are_counted_on_the_numbers_that_all_values_of_a_choice_cover():
-    own = panel({**GAPS, **WITHOUT})
-    own.trials[-1, 20:] = np.nan
-    rows = counts(own, READINGS, RULE)
+    partly_run = panel({**GAPS, **WITHOUT})
+    partly_run.trials[-1, 20:] = np.nan
+    rows = counts(partly_run, READINGS, RULE)
     assert [(row["choice"], row["reading"][row["choice"]], row["numbers"]) for row in rows] == [
         *(("epochs", value, 36) for value in ("last-ten", "all", "last", "best")),
         ("replacement", "with", 20),
@@ -73,7 +78,7 @@ def test_verdicts_are_counted_on_the_numbers_that_all_values_of_a_choice_cover()
     ]
     assert [row["differs"] for row in rows[:2]] == [36, 0]
     assert rows[1]["reproduced"] + rows[1]["close"] + rows[1]["inconclusive"] == 36
-    assert places_tried(own) == [0, 1, 3, 4]  # the last epoch has the trials of the protocol
+    assert places_tried(partly_run) == [0, 1, 3, 4]  # the last epoch has the trials of the protocol
 
 
 def test_the_best_reading_is_the_one_whose_trials_are_the_papers():
@@ -96,7 +101,14 @@ def test_the_specification_curve_has_a_column_for_each_reading_and_a_row_for_eac
 @pytest.mark.parametrize("accuracies", [[90.0, 91.0, 92.0], [np.nan] * 3])
 def test_the_specification_curve_is_drawn_for_one_number_even_if_its_runs_diverged(accuracies):
     whole = panel(GAPS)
-    one = Panel(whole.readings, whole.cells[:1], np.tile(accuracies, (len(GAPS), 1, 1)))
-    assert specification_figure(one, READINGS, RULE).axes[1].images[0].get_array().shape[:2] == (1, 1)
-    lost = Panel(one.readings, one.cells, np.where(np.isnan(one.trials), np.inf, one.trials))
-    assert accuracies[0] > 0 or {*verdicts(one, RULE).flat, *verdicts(lost, RULE).flat} == {NOT_RUN, DIFFERS}
+    single = Panel(whole.readings, whole.cells[:1], np.tile(accuracies, (len(GAPS), 1, 1)))
+    middle = specification_figure(single, READINGS, RULE).axes[1]
+    assert middle.images[0].get_array().shape[:2] == (1, 1)
+
+
+def test_a_trial_that_diverged_differs_and_one_that_is_missing_was_not_run():
+    whole = panel(GAPS)
+    missing = Panel(whole.readings, whole.cells, np.full(whole.trials.shape, np.nan))
+    assert set(verdicts(missing, RULE).flat) == {NOT_RUN}
+    diverged = Panel(whole.readings, whole.cells, np.full(whole.trials.shape, np.inf))
+    assert set(verdicts(diverged, RULE).flat) == {DIFFERS}
