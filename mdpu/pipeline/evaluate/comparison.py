@@ -20,6 +20,7 @@ from mdpu.pipeline.plan import CELL, Plan, cell_name
 
 VERDICTS = ("reproduced", "close", "inconclusive", "differs", "not run")
 REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS, NOT_RUN = VERDICTS
+JUDGED = VERDICTS[:4]  # those on a number that was run
 
 # Why a verdict was given; the rule's cases in the order in which they are tried.
 ALL_DIVERGED = "every trial diverged"
@@ -327,14 +328,14 @@ def totals(comparison: pd.DataFrame) -> pd.DataFrame:
 def _total(comparison: pd.DataFrame) -> dict[str, int]:
     """Return how many comparisons have each verdict, were tested, and are predicted and equivalent."""
     return {
-        **verdict_counts(comparison["verdict"], VERDICTS),
+        **count_verdicts(comparison["verdict"], VERDICTS),
         "tested": int(comparison["predicted"].notna().sum()),
         "predicted": int(comparison["predicted"].sum()),
         "equivalent": int(comparison["equivalent"].sum()),
     }
 
 
-def verdict_counts(verdicts: Any, counted: Sequence[str]) -> dict[str, int]:
+def count_verdicts(verdicts: Any, counted: Sequence[str]) -> dict[str, int]:
     """Return how many of some verdicts are each of those counted."""
     return {verdict: int((verdicts == verdict).sum()) for verdict in counted}
 

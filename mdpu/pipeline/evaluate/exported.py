@@ -24,18 +24,22 @@ DECIMALS = 4  # of means and deviations in percent
 
 def reading_address(reading: Reading, readings: Readings) -> str:
     """Return the address of a reading on the page, as the page's script writes it; nothing for the protocol."""
+    parts = []
+    for choice, value in readings.departures(reading).items():
+        if choice in readings.free:
+            parts.append(f"{choice}:{value}")
     training = readings.training(reading)
-    free = {choice: value for choice, value in readings.departures(reading).items() if choice in readings.free}
-    parts = [f"{choice}:{value}" for choice, value in free.items()]
     if training != readings.training(readings.protocol):
         parts.append(f"training:{training}")
-    return f"#reading={quote_plus(';'.join(parts), safe=':;/,')}" if parts else ""
+    if not parts:
+        return ""
+    return f"#reading={quote_plus(';'.join(parts), safe=':;/,')}"
 
 
 def address(reading: Reading, readings: Readings, cell: str) -> str:
     """Return the address of a number under a reading on the page."""
-    own = reading_address(reading, readings)
-    return f"{own}&number={cell}" if own else f"#{cell}"
+    of_reading = reading_address(reading, readings)
+    return f"{of_reading}&number={cell}" if of_reading else f"#{cell}"
 
 
 def exported(

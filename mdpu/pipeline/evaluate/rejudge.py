@@ -12,7 +12,7 @@ import pandas as pd
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.choices import Reading, Readings
 from mdpu.pipeline.evaluate.collect import spread_evenly, summarize
-from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS, verdict_counts
+from mdpu.pipeline.evaluate.comparison import JUDGED, NOT_RUN, count_verdicts
 from mdpu.pipeline.evaluate.exported import DECIMALS, exported
 from mdpu.pipeline.evaluate.known import best_power, held_out
 from mdpu.pipeline.evaluate.model import Model
@@ -25,7 +25,6 @@ from mdpu.threads import one_thread
 
 CHOICES = ("epochs", "replacement")  # whose values are counted beside one another
 FEWEST_CELLS = 12  # of a reading that is counted: fewer say nothing of the paper
-JUDGED = tuple(verdict for verdict in VERDICTS if verdict != NOT_RUN)
 
 
 def is_compared(plan: Plan) -> bool:
@@ -176,7 +175,7 @@ def _counts(verdict: np.ndarray, trials: np.ndarray) -> dict[str, Any]:
     most = int(trials[run].max())
     return {
         "numbers": int(run.sum()),
-        **verdict_counts(verdict, JUDGED),
+        **count_verdicts(verdict, JUDGED),
         "trials": str(most) if least == most else f"{least} to {most}",
     }
 

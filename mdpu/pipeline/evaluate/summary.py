@@ -9,7 +9,14 @@ import pandas as pd
 
 from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.claims import FAILS, HOLDS, INCONCLUSIVE, PARTLY
-from mdpu.pipeline.evaluate.comparison import CLOSE, DIFFERS, NOT_RUN, REPRODUCED, VERDICTS
+from mdpu.pipeline.evaluate.comparison import (
+    CLOSE,
+    DIFFERS,
+    JUDGED,
+    NOT_RUN,
+    REPRODUCED,
+    count_verdicts,
+)
 from mdpu.pipeline.evaluate.published import (
     BASELINES,
     IMPLIED,
@@ -56,11 +63,12 @@ def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapp
 
     `verification` is what `mdpu.pipeline.evaluate.verify.verify` returns, if numbers are expected.
     """
-    official, own = _proposed_run(comparison)
+    official, apart = _proposed_run(comparison)
     if len(official):
         return f"Of the {len(official)} numbers of the paper that were run, {_counted(official)}."
-    if len(own):
-        return f"Of the {len(own)} numbers of the paper that were run in a split of our own, {_counted(own)}."
+    if len(apart):
+        numbers = f"the {len(apart)} numbers of the paper that were run in a split of our own"
+        return f"Of {numbers}, {_counted(apart)}."
     what = titles(dict.fromkeys(summary["method"]))
     if verification and verification["cells"]:
         within = f"{verification['within']} of {verification['cells']} expected numbers confirmed"
@@ -70,41 +78,43 @@ def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapp
 
 def scope(comparison: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
     """Return which numbers of the paper the headline counts; nothing if none was run."""
-    official, own = _proposed_run(comparison)
-    counted = official if len(official) else own
+    official, apart = _proposed_run(comparison)
+    counted = official if len(official) else apart
     if counted.empty:
         return ""
+
     published = published_cells().query("method in @PROPOSED")
     datasets = f"{counted['published_dataset'].nunique()} of {published['dataset'].nunique()}"
-    least, most = counted["trials"].min(), counted["trials"].max()
+    least = counted["trials"].min()
+    most = counted["trials"].max()
     trials = f"{most:.0f} trials" if least == most else f"{least:.0f} to {most:.0f} trials"
-    which = f"The paper has {len(published)} numbers of {titles(PROPOSED)}"
-    told = f"These, in {trials} each, are on {datasets} datasets"
-    return f"{which}. {told}: {_read_as(counted, titles_by_name)}."
+    of_paper = f"The paper has {len(published)} numbers of {titles(PROPOSED)}"
+    of_ours = f"These, in {trials} each, are on {datasets} datasets"
+    return f"{of_paper}. {of_ours}: {_read_as(counted, titles_by_name)}."
 
 
 def scope_apart(comparison: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
     """Return how the numbers came out that were run in a split of our own; nothing if the headline counts them."""
-    official, own = _proposed_run(comparison)
-    if own.empty or official.empty:
+    official, apart = _proposed_run(comparison)
+    if apart.empty or official.empty:
         return ""
+    datasets = _read_as(apart, titles_by_name)
     split = "in our own split into training and test images, and counted apart"
-    return f"Of {_read_as(own, titles_by_name)}, {len(own)} numbers were run {split}: {_counted(own)}."
+    return f"Of {datasets}, {len(apart)} numbers were run {split}: {_counted(apart)}."
 
 
 def _proposed_run(comparison: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the comparisons of the paper's methods that were run: on the paper's split, and on our own."""
     run = in_one_reading(were_run(comparison)).query("method in @PROPOSED")
-    own = run["reading"].str.startswith(OWN_SPLIT)
-    return run[~own], run[own]
+    is_apart = run["reading"].str.startswith(OWN_SPLIT)
+    return run[~is_apart], run[is_apart]
 
 
 def _counted(run: pd.DataFrame) -> str:
     """Return how many numbers have each verdict, as a part of a sentence."""
-    reproduced, close, inconclusive, differ = (
-        (run["verdict"] == verdict).sum() for verdict in (REPRODUCED, CLOSE, INCONCLUSIVE, DIFFERS)
-    )
-    return f"{reproduced} are reproduced, {close} close, {inconclusive} inconclusive, and {differ} differ"
+    counts = count_verdicts(run["verdict"], JUDGED)
+    unsure = f"{counts[CLOSE]} close, {counts[INCONCLUSIVE]} inconclusive"
+    return f"{counts[REPRODUCED]} are reproduced, {unsure}, and {counts[DIFFERS]} differ"
 
 
 def _read_as(run: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
@@ -127,15 +137,13 @@ def verdict_counts(comparison: pd.DataFrame) -> list[dict[str, Any]]:
         of_method = run[run["method"] == method]
         if of_method.empty:
             continue
-        judged = [verdict for verdict in VERDICTS if verdict != NOT_RUN]
-        counts = {verdict: int((of_method["verdict"] == verdict).sum()) for verdict in judged}
         rows.append(
             {
                 "method": method,
                 "title": load_method(method).title,
                 "family": family(method),
                 "compared": len(of_method),
-                "counts": counts,
+                "counts": count_verdicts(of_method["verdict"], JUDGED),
             }
         )
     return rows
