@@ -21,9 +21,11 @@ import pandas as pd
 from readings import choose_sets
 
 from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.forecasts import FILE, score_forecasts
 from mdpu.pipeline.evaluate.published import PROPOSED, TRIALS
-from mdpu.pipeline.evaluate.readings import GRID, SCALE, Model, Panel, Readings
+from mdpu.pipeline.evaluate.model import GRID, SCALE, Model
+from mdpu.pipeline.evaluate.panel import Panel
 from mdpu.pipeline.files import REPOSITORY, read_csv, write_csv
 from mdpu.pipeline.plan import Plan, Run
 from mdpu.pipeline.store import read_runs
@@ -100,7 +102,7 @@ def main() -> None:
     """Print how forecasts fare, those of the file and rehearsed ones; write the file anew if asked."""
     readings, files = Readings(config := load_config()), sorted(RUNS.glob("*.parquet"))
     trials = readings.read_trials(run for file in files if file.stem[:4] != "own-" for run in read_runs(file).values())
-    everything, level = readings.panel(trials), config["comparison"]["level"]
+    everything, level = Panel.of(readings, trials), config["comparison"]["level"]
     panel = everything.on(choose_sets(everything.cells)["three datasets"])
     posterior = panel.posterior(Model(panel).likelihood(*panel.published).both[0])
     places = {name: panel.readings.index(own) for name, own in readings.named.items() if own in panel.readings}

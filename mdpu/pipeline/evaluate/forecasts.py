@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from mdpu.pipeline.config import BASE
+from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.evaluate.comparison import Trials, prediction_interval
-from mdpu.pipeline.evaluate.evidence import table_cells
+from mdpu.pipeline.evaluate.evidence import protocol_cells
 from mdpu.pipeline.evaluate.published import TRIALS
-from mdpu.pipeline.evaluate.readings import Readings
 from mdpu.pipeline.files import REPOSITORY, read_csv
 from mdpu.pipeline.plan import CELL, Plan
 
@@ -51,7 +51,7 @@ def forecast_cells(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) -
     ``paper_inside`` and so on are those of intervals for three more trials like the paper's own.
     """
     readings = Readings(plan.config)
-    run = table_cells(metrics[metrics["dataset"].isin(set(forecasts["dataset"]))], None)
+    run = protocol_cells(metrics[metrics["dataset"].isin(set(forecasts["dataset"]))], None)
     tables = []
 
     for reading, told in forecasts.groupby("reading", sort=False):

@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 
 from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.forecasts import as_forecast, forecast_cells, score_forecasts
+from mdpu.pipeline.evaluate.model import Model
+from mdpu.pipeline.evaluate.panel import Panel
 from mdpu.pipeline.evaluate.published import published_cells
-from mdpu.pipeline.evaluate.readings import Model, Panel, Readings
 from mdpu.pipeline.files import REPOSITORY, read_csv
 from mdpu.pipeline.plan import Plan, Run
 
