@@ -23,9 +23,9 @@ from readings import choose_sets
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.forecasts import FILE, score_forecasts
-from mdpu.pipeline.evaluate.published import PROPOSED, TRIALS
 from mdpu.pipeline.evaluate.model import GRID, SCALE, Model
 from mdpu.pipeline.evaluate.panel import Panel
+from mdpu.pipeline.evaluate.published import PROPOSED, TRIALS
 from mdpu.pipeline.files import REPOSITORY, read_csv, write_csv
 from mdpu.pipeline.plan import Plan, Run
 from mdpu.pipeline.store import read_runs

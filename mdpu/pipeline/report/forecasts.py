@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from mdpu.methods import load_method
+from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.forecasts import FILE, as_forecast, forecast_cells, score_forecasts
-from mdpu.pipeline.evaluate.readings import Readings
 from mdpu.pipeline.files import read_csv
 from mdpu.pipeline.plan import CELL, Plan, cell_name
 from mdpu.pipeline.report.drawing import size_name
