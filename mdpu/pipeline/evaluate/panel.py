@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mdpu.pipeline.evaluate.choices import Reading, Readings
 from mdpu.pipeline.evaluate.comparison import NOT_RUN, Array, Trials, judge_trials
-from mdpu.pipeline.evaluate.published import TRIALS, published_cells
+from mdpu.pipeline.evaluate.published import PROPOSED, TRIALS, published_cells
 
 # Columns of `Readings.read_trials` that the trials of a cell share.
 TRIAL_KEYS = ("dataset", "variant", "tuple_size", "n", "prior", "method", "epochs")
@@ -46,7 +46,8 @@ class Panel:
 
         `trials` are as `Readings.read_trials` returns them.
         """
-        cells = published_cells().query("method in @PROPOSED").reset_index(drop=True)
+        cells = published_cells()
+        cells = cells[cells["method"].isin(PROPOSED)].reset_index(drop=True)
         accuracies = trials.fillna({"accuracy": np.inf}).pivot_table(
             index=list(TRIAL_KEYS), columns="seed", values="accuracy"
         )
