@@ -52,7 +52,8 @@ class Pairs(Objective):
         """Note which members form pairs."""
         if self.task.tuple_size < 2:
             raise UserError(f"method {self.task.method} learns from pairs; tuples of one member hold none")
-        self.first, self.second = zip(*itertools.combinations(range(self.task.tuple_size), 2), strict=True)
+        pairs = list(itertools.combinations(range(self.task.tuple_size), 2))
+        self.first, self.second = torch.tensor(pairs, device=self.device).unbind(dim=1)
         self.drawn: NDArray[np.int64] | None = None
 
     def embedding(self, outputs: Tensor) -> Tensor:
@@ -74,7 +75,7 @@ class Pairs(Objective):
         random order are not; the first image follows the last.
         """
         tuples, unlabeled = self.embedding(batch.tuples), self.embedding(batch.unlabeled)
-        left, right = (tuples[:, :, list(places)].flatten(1, 2) for places in (self.first, self.second))
+        left, right = (tuples[:, :, places].flatten(1, 2) for places in (self.first, self.second))
         same = self.pair_loss(left, right, True)
         other = self.pair_loss(*self.strangers(tuples, unlabeled), False)
         return (same.mean(dim=1) + other.mean(dim=1)) / 2, None
