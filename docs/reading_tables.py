@@ -245,6 +245,12 @@ def tables(table: Table) -> dict[str, str]:
     }
 
 
+def in_sentence(counts: Iterable[int]) -> str:
+    """Return counts of verdicts as a part of a sentence."""
+    reproduced, close, inconclusive, differ = counts
+    return f"{reproduced} are reproduced, {close} close, {inconclusive} inconclusive, and {differ} differ"
+
+
 def between(values: pd.Series) -> str:
     """Return the range of some numbers."""
     return f"{values.min():.1f} to {values.max():.1f}"
@@ -362,8 +368,5 @@ def image_numbers() -> dict[str, str]:
         ("hinge-alone", both.query("epochs == 'all'"), "with"),
     ):
         sums = rows_of[rows_of["replacement"] == replacement][JUDGED].sum()
-        reproduced, close, inconclusive, differ = (int(count) for count in sums)
-        found[f"{name}-counts"] = (
-            f"{reproduced} are reproduced, {close} close, {inconclusive} inconclusive, and {differ} differ"
-        )
+        found[f"{name}-counts"] = in_sentence(sums)
     return found

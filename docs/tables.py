@@ -20,7 +20,6 @@ from scipy import stats
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.collect import collect, find_runs
-from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
 from mdpu.pipeline.evaluate.forecasts import FILE, as_forecast, forecast_cells, score_forecasts
 from mdpu.pipeline.evaluate.published import PROPOSED, in_one_reading, published_cells
 from mdpu.pipeline.files import read_csv
@@ -141,7 +140,7 @@ def verdicts() -> str:
     rows = rows[rows["method"].isin(BESIDE[:3])]
     groups = [*((f"`{name}`", rows["method"] == name) for name in BESIDE[:3])]
     groups += [(title, rows["dataset"] == name) for name, title in TITLES.items()]
-    names = [name for name in VERDICTS if name != NOT_RUN]
+    names = reading_tables.JUDGED
     counts = [[title, *(str((rows[of]["verdict"] == name).sum()) for name in names)] for title, of in groups]
     return markdown(["", *names], [*counts, ["all", *(str((rows["verdict"] == name).sum()) for name in names)]])
 
@@ -165,7 +164,7 @@ def reading_counts() -> pd.DataFrame:
     counts = rows.groupby(["reading", "verdict"]).size().unstack(fill_value=0)
     counts["trials"] = rows.groupby("reading")["trials"].min()
     assert rows["trials"].nunique() == 1, "readings beside one another have different trials"
-    return counts.reindex(columns=[*(name for name in VERDICTS if name != NOT_RUN), "trials"], fill_value=0)
+    return counts.reindex(columns=[*reading_tables.JUDGED, "trials"], fill_value=0)
 
 
 def readings() -> str:
@@ -175,20 +174,14 @@ def readings() -> str:
     return markdown(["reading", *counts.columns], body)
 
 
-def in_sentence(counts) -> str:
-    """Return counts of verdicts as a part of a sentence."""
-    reproduced, close, inconclusive, differ = counts
-    return f"{reproduced} are reproduced, {close} close, {inconclusive} inconclusive, and {differ} differ"
-
-
 def numbers() -> dict[str, str]:
     """Return the counts that stand within sentences, by their names."""
     rows = in_one_reading(pd.read_csv(REFERENCE / "comparison.csv", dtype={"prior": str}))
     rows = rows[rows["method"].isin(BESIDE[:3])]
-    names = [name for name in VERDICTS if name != NOT_RUN]
+    names = reading_tables.JUDGED
     least, most = rows["trials"].min(), rows["trials"].max()
     assert least == most, "numbers of the headline have different trials"
-    found = {"counts": in_sentence([(rows["verdict"] == name).sum() for name in names])}
+    found = {"counts": reading_tables.in_sentence([(rows["verdict"] == name).sum() for name in names])}
     found["trials"] = f"{IN_WORDS[int(least)]} trials"
     keys = ["dataset", "tuple_size", "n", "prior", "method"]
     runs = shipped("paper-reference").query("variant == 'base' and loss == 'logistic'").merge(rows[keys], on=keys)
@@ -198,7 +191,7 @@ def numbers() -> dict[str, str]:
     short = {"probable": "epochs all, loss hinge", "protocol": "protocol", "all": "epochs all"}
     for name, reading in {**short, "literal": "epochs all, letters all-26"}.items():
         own = list(counts.loc[reading, names])
-        found[f"reading-{name}"] = in_sentence(own)
+        found[f"reading-{name}"] = reading_tables.in_sentence(own)
         found[f"list-{name}"] = f"{own[0]}, {own[1]}, {own[2]} and {own[3]}"
     epoch = processor_seconds().loc["plain", "relu"]
     found |= {"relu-epoch": f"{epoch:.2f}", "relu-run": f"{EPOCHS * epoch:.0f}"}
@@ -210,7 +203,7 @@ def numbers() -> dict[str, str]:
 def own_split() -> str:
     """Return the verdicts on EMNIST's images in a split of their own, by dataset and method."""
     rows, body = pd.read_csv(REFERENCE / "own-split" / "comparison.csv"), []
-    verdicts = [name for name in VERDICTS if name != NOT_RUN]
+    verdicts = reading_tables.JUDGED
     for dataset, (title, _) in OWN.items():
         for method, own in rows[rows["dataset"] == dataset].groupby("method", sort=False):
             counts = [str((own["verdict"] == name).sum()) for name in verdicts]

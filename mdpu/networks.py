@@ -295,6 +295,16 @@ def choose_device(requested: str) -> torch.device:
     return torch.device(requested if number else "cuda" if available else "cpu")
 
 
+def precision_on(device: torch.device, precision: str) -> str:
+    """Return the precision of products on a device, given the one asked for.
+
+    TF32 is for GPUs: on some CPUs torch would round products for it too.
+    """
+    if precision == "tf32" and device.type == "cpu":
+        return "float32"
+    return precision
+
+
 def check_compiler(device: torch.device) -> None:
     """Raise `UserError` unless there is a C++ compiler, and Triton for a GPU, to compile with."""
     usual = {"darwin": "clang++", "win32": "cl"}.get(sys.platform, "g++")
@@ -349,7 +359,7 @@ class Networks:
         self.preparation, self.outputs, self.bfloat16 = preparation, outputs, settings.precision == "bfloat16"
         self.module = self.modules[0]
         perceptron = settings.network in ("mlp", "components")
-        self.in_parts = perceptron and device.type == "cpu"
+        self.splits_rows = perceptron and device.type == "cpu"
         self.rows_at_once = preparation.rows_at_once(device)
         self.compute: Any = self.module
         if settings.compile:
@@ -388,7 +398,7 @@ class Networks:
         return given.float().reshape(shape)
 
     def _alone(self, x: Tensor) -> Tensor:
-        if self.in_parts:
+        if self.splits_rows:
             return torch.cat([self.module(part) for part in x.split(FAST_ROWS)])
         return self.compute(x)
 

@@ -76,7 +76,7 @@ def save(classifier: Any, path: str | Path, *, trusted: Sequence[str] = ()) -> N
     last = classifier.steps[-1][1] if isinstance(classifier, Pipeline) else classifier
     if not isinstance(last, TupleEstimator):
         raise UserError(f"{type(last).__name__} is neither a classifier of tuples nor a Pipeline that ends in one")
-    held = {"format": FORMAT, "mdpu": __version__, "classifier": _with_last(classifier, _as_data)}
+    held = {"format": FORMAT, "mdpu": __version__, "classifier": with_last(classifier, _as_data)}
     try:
         data = io.dumps(held)
     except Exception as error:  # skops raises different ones for what it cannot write
@@ -118,7 +118,7 @@ def load(path: str | Path, *, network: Any = None, trusted: Sequence[str] = ()) 
         raise UserError(f"{path} is no file of a classifier, or damaged: {printable(str(error))[:200]}") from error
     if made_by[0] != FORMAT:
         raise UserError(f"{path} was written by version {made_by[1]} in another format; read it with that version")
-    return _with_last(classifier, lambda last: _from_data(last, network))
+    return with_last(classifier, lambda last: _from_data(last, network))
 
 
 def _unknown(data: bytes, trusted: Sequence[Any] = KNOWN) -> list[str]:
@@ -127,7 +127,7 @@ def _unknown(data: bytes, trusted: Sequence[Any] = KNOWN) -> list[str]:
     return sorted(set(io.get_untrusted_types(data=data)) - names)
 
 
-def _with_last(estimator: Any, change: Callable[[Any], Any]) -> Any:
+def with_last(estimator: Any, change: Callable[[Any], Any]) -> Any:
     """Return a copy of a classifier, or of a pipeline that ends in one, with the classifier changed."""
     if not isinstance(estimator, Pipeline):
         return change(estimator)

@@ -35,7 +35,7 @@ from torch.optim.adam import adam
 from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.methods import Batch, Objective, load_method, named
-from mdpu.networks import Networks, Preparation, TestSet, in_parts, make_network, prepare
+from mdpu.networks import Networks, Preparation, TestSet, in_parts, make_network, precision_on, prepare
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task, rate_factor
 
@@ -423,19 +423,15 @@ class _Images:
 
 @contextmanager
 def _generators_and_precision(device: torch.device, precision: str) -> Iterator[None]:
-    """Leave torch's generators and switches as they are, and set the precision of float32 products.
-
-    TF32 is for GPUs: on some CPUs torch would round products for it too.
-    """
-    is_card = device.type != "cpu"
-    takes_tf32 = is_card and precision == "tf32"
+    """Leave torch's generators and switches as they are, and set the precision of float32 products."""
+    takes_tf32 = precision_on(device, precision) == "tf32"
     cudnn = torch.backends.cudnn
     with ALONE, torch.random.fork_rng([device] if device.type == "cuda" else []):
         before = torch.get_float32_matmul_precision(), cudnn.allow_tf32, cudnn.benchmark
         try:
             torch.set_float32_matmul_precision("high" if takes_tf32 else "highest")
             cudnn.allow_tf32 = takes_tf32
-            cudnn.benchmark = is_card  # times its convolutions once a shape and takes the fastest
+            cudnn.benchmark = device.type != "cpu"  # times its convolutions once a shape and takes the fastest
             yield
         finally:
             torch.set_float32_matmul_precision(before[0])

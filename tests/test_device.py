@@ -27,8 +27,17 @@ from torch.utils._pytree import tree_leaves
 
 from mdpu.errors import UserError
 from mdpu.methods import available_methods, load_method
-from mdpu.networks import Networks, Preparation, TestSet, check_compiler, choose_device, make_network, prepare
-from mdpu.pipeline.device import describe, joined, least_used_gpu, precision_on
+from mdpu.networks import (
+    Networks,
+    Preparation,
+    TestSet,
+    check_compiler,
+    choose_device,
+    make_network,
+    precision_on,
+    prepare,
+)
+from mdpu.pipeline.device import describe, joined, least_used_gpu
 from mdpu.settings import Settings, Task
 from mdpu.train import _Images, train
 

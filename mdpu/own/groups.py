@@ -121,11 +121,20 @@ class GroupData:
 
     def members(self, rows: Any) -> list[Any]:
         """Return the rows (N, ...) of each group, as ``fit`` takes them where there are no unlabeled rows."""
-        numbers = np.unique(self.groups[self.groups != UNLABELED])
-        places = [np.flatnonzero(self.groups == number) for number in numbers]
-        if isinstance(rows, pd.DataFrame):
-            return [rows.iloc[of_group] for of_group in places]
-        return [rows[of_group] for of_group in places]
+        return rows_of_groups(rows, self.groups)
+
+
+def take_rows(rows: Any, places: Indices) -> Any:
+    """Return the rows of a frame or an array at some places."""
+    if isinstance(rows, pd.DataFrame):
+        return rows.iloc[places]
+    return rows[places]
+
+
+def rows_of_groups(rows: Any, groups: Indices) -> list[Any]:
+    """Return the rows (N, ...) of each of the groups (N,), in the order of their numbers."""
+    numbers = np.unique(groups[groups != UNLABELED])
+    return [take_rows(rows, np.flatnonzero(groups == number)) for number in numbers]
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,20 @@ from mdpu.estimator import MDPUClassifier, TupleClassifier
 from mdpu.own.account import Column, few
 from mdpu.own.columns import RESERVED, TableEncoder
 from mdpu.own.counted import Counted, doubtful, known_prior
-from mdpu.own.groups import GroupData, make_reading, read_groups, read_rows, with_rule
+from mdpu.own.groups import (
+    GroupData,
+    make_reading,
+    read_groups,
+    read_rows,
+    rows_of_groups,
+    take_rows,
+    with_rule,
+)
 from mdpu.own.rules import Rule
 from mdpu.own.tables import suggest
 from mdpu.pipeline.files import progress, read_json, write_csv, write_json, write_table
 from mdpu.prior import columns_apart, without_repeats
-from mdpu.saving import load, save
+from mdpu.saving import load, save, with_last
 
 FOLDS = 5
 PARTS = (8, 4, 2, 1)  # of the groups in training, the learning curve has an eighth, a quarter, a half, and all
@@ -125,11 +133,13 @@ def _for_file(study: Study) -> Any:
     """Return the estimator with the name of its law, where that is a function, which no file holds."""
     if not callable(getattr(study.classifier, "law", None)) or study.rule.law == "dominant":
         return study.estimator
-    named = copy.copy(study.classifier)
-    named.law = study.rule.law
-    if not isinstance(study.estimator, Pipeline):
+
+    def name_law(classifier: Any) -> Any:
+        named = copy.copy(classifier)
+        named.law = study.rule.law
         return named
-    return Pipeline([*study.estimator.steps[:-1], (study.estimator.steps[-1][0], named)])
+
+    return with_last(study.estimator, name_law)
 
 
 def with_columns(data: GroupData, drop: Sequence[str]) -> GroupData:
@@ -237,8 +247,8 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
                 chosen = kept
                 if part > 1:
                     chosen = kept[next(_folds(part, kept, groups[kept]))[1]]
-                model = trainer.fit(clone(told), _take(rows, chosen), groups[chosen])
-                found[part][held] = model.decision_function(_take(rows, held))
+                model = trainer.fit(clone(told), take_rows(rows, chosen), groups[chosen])
+                found[part][held] = model.decision_function(take_rows(rows, held))
                 bar.update()
             models.append((model, held))
     judge = CountedJudge(classifier, rule, groups) if rule.counts else Judge(classifier, rows, groups)
@@ -318,7 +328,7 @@ class Trainer:
         if (groups == UNLABELED).any():
             classifier.fit(rows, groups, counts=counts)
         else:
-            classifier.fit([_take(rows, np.flatnonzero(groups == number)) for number in held], counts=counts)
+            classifier.fit(rows_of_groups(rows, groups), counts=counts)
         return estimator
 
 
@@ -414,10 +424,6 @@ def _last(estimator: Any) -> Any:
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
-def _take(rows: Any, places: Indices) -> Any:
-    return rows.iloc[places] if isinstance(rows, pd.DataFrame) else rows[places]
-
-
 def _estimator(data: GroupData, drop: Sequence[str], classifier: Any) -> Any:
     """Return what is trained: the classifier, or for a table a pipeline that makes numbers of its columns first."""
     if isinstance(data.rows, pd.DataFrame):
@@ -434,7 +440,7 @@ def _without_repeats(data: GroupData, estimator: Any) -> tuple[GroupData, Any]:
         return data, rows
     sample = without_repeats(rows, sample_of(data.groups))
     kept = np.sort(np.concatenate([np.flatnonzero(data.groups != UNLABELED), sample.unlabeled]))
-    return data.take(kept), _take(rows, kept)
+    return data.take(kept), take_rows(rows, kept)
 
 
 def _error(classifier: Any, held_out: NDArray[np.float64], groups: Indices) -> scores.Estimate:
@@ -499,7 +505,7 @@ def _importance(
     """Return by how much the AUC of each fold falls where a column is permuted."""
     if not parts_of:
         return pd.DataFrame({"column": [], "loss": [], "low": [], "high": []})
-    lost = [_lost(model, _take(rows, held), groups[held], parts_of, judge) for model, held in models]
+    lost = [_lost(model, take_rows(rows, held), groups[held], parts_of, judge) for model, held in models]
     low, mean, high = np.min(lost, axis=0), np.mean(lost, axis=0), np.max(lost, axis=0)
     return pd.DataFrame({"column": [*parts_of], "loss": mean, "low": low, "high": high})
 

@@ -67,11 +67,6 @@ def least_used_gpu(device: torch.device) -> Iterator[torch.device]:
         yield torch.device("cuda", numbers[position])
 
 
-def precision_on(device: torch.device, precision: str) -> str:
-    """Return the precision of products on a device, given the one asked for; no CPU has TF32."""
-    return "float32" if precision == "tf32" and device.type == "cpu" else precision
-
-
 def describe(device: torch.device) -> str:
     """Return the device's name for provenance: the GPU's model, or the CPU's, its widest instructions and threads."""
     if device.type == "cuda":

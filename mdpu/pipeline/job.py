@@ -121,8 +121,8 @@ def _train(
         return
     import torch  # a finished cell does without it
 
-    from mdpu.networks import TestSet, choose_device
-    from mdpu.pipeline.device import describe, least_used_gpu, precision_on
+    from mdpu.networks import TestSet, choose_device, precision_on
+    from mdpu.pipeline.device import describe, least_used_gpu
     from mdpu.train import train
 
     torch.set_num_threads(1)  # sums round by their number of parts; several jobs use several cores

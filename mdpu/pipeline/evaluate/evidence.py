@@ -28,7 +28,7 @@ from mdpu.pipeline.store import Stored, read_runs
 MEASURES = ("epoch", *REPORTED, "risk", "objective")  # columns of the metrics that `run_facts` needs
 FACTS = ("best", "lowest_risk", "lowest_objective", "risk_and_accuracy", "accuracy")  # of a run
 WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
-RIGHT = "_right"  # what the columns of the other side of a comparison end in
+RIGHT = "_right"  # end of the columns of the other side of a comparison
 
 Rows = Collection[tuple[str, int, int, str]]  # of tables: dataset, tuple size, n, prior
 
