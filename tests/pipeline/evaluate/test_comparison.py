@@ -1,5 +1,6 @@
 """The verdicts: the interval, the rule, and every published number in every reading."""
 
+import re
 import subprocess
 import sys
 
@@ -210,8 +211,22 @@ def test_deviations_are_pooled_over_the_cells_with_two_trials(names):
     assert spread["larger"] == 2  # the paper's are 0.40 and 1.07
 
 
+def split_numbers(text: str) -> tuple[list[str], list[float]]:
+    """Return the words between the numbers of a text, and the numbers."""
+    decimals = r"\b\d+\.\d\b"
+    return re.split(decimals, text), [float(number) for number in re.findall(decimals, text)]
+
+
 @pytest.mark.slow
 def test_the_documented_error_rates_are_those_that_the_benchmark_prints():
     script = REPOSITORY / "benchmarks" / "error_rates.py"
     done = subprocess.run([sys.executable, script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert done.stdout in (REPOSITORY / "docs" / "explanation" / "comparison.md").read_text(encoding="utf-8")
+    document = (REPOSITORY / "docs" / "explanation" / "comparison.md").read_text(encoding="utf-8")
+    table = next(part for part in document.split("\n\n") if part.startswith("| rule |"))
+
+    words, shares = split_numbers(table.strip())
+    printed_words, printed_shares = split_numbers(done.stdout.strip())
+
+    assert printed_words == words
+    # One of 2,000 tables can lie on the edge of its interval, where rounding decides: 0.05 points.
+    assert printed_shares == pytest.approx(shares, abs=0.11)
