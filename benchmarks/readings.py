@@ -1,9 +1,11 @@
 """Which readings of the paper made its numbers, by the shipped runs?
 
-    python benchmarks/readings.py [--runs FOLDER ...] [--papers 200] [--out results/reference/readings]
+    python benchmarks/readings.py [--runs FOLDER ...] [--papers 200] [--out
+    results/reference/readings]
 
-docs/explanation/readings.md explains it. Its tables are made from the files that this writes. Readings
-are compared on several sets of cells; ``numbers`` says how many cells a set has, which names it.
+docs/explanation/readings.md explains it. Its tables are made from the files that this writes.
+Readings are compared on several sets of cells; ``numbers`` says how many cells a set has, which
+names it.
 
 =================  =========================================================================
 ``sets.csv``       a set of cells: its title, readings tried, trials of each number, power
@@ -57,7 +59,9 @@ Rows = list[dict[str, Any]]
 
 
 def choose_sets(cells: pd.DataFrame) -> dict[str, pd.Series]:
-    """Return the sets of cells on which readings are compared: the more cells, the fewer readings."""
+    """Return the sets of cells on which readings are compared: the more cells, the fewer
+    readings.
+    """
     smaller = cells["table"].isin([2, 4])
     half = cells["prior"] == "0.5"
     two = cells["dataset"].isin(["mnist", "fashion-mnist"])
@@ -96,8 +100,11 @@ class Inference:
 
     @property
     def posteriors(self) -> dict[str, np.ndarray]:
-        """Posteriors of the readings: as it is, and as other likelihoods or no power would have it."""
-        panel, found = self.panel, self.found
+        """Posteriors of the readings: as it is, and as other likelihoods or no power would
+        have it.
+        """
+        panel = self.panel
+        found = self.found
         return {
             "posterior": panel.posterior(found.both[0], self.power),
             "means_alone": panel.posterior(found.mean[0], self.power),
@@ -126,7 +133,9 @@ class Inference:
         return rows
 
     def joint(self) -> pd.DataFrame:
-        """Return every reading with its posteriors and with what the model makes of its deviations."""
+        """Return every reading with its posteriors and with what the model makes of its
+        deviations.
+        """
         means, stds = self.panel.published
         gap = self.model.mean - means
         frame = pd.DataFrame({"reading": self.names, **self.posteriors})
@@ -181,7 +190,9 @@ def infer(everything: Panel, readings: Readings, papers: int) -> dict[str, pd.Da
 
 
 def judge_singly(everything: Panel, readings: Readings, rule: Mapping[str, float]) -> pd.DataFrame:
-    """Return the verdicts, under each single departure, on the numbers that differ under the protocol."""
+    """Return the verdicts, under each single departure, on the numbers that differ under the
+    protocol.
+    """
     judged = verdicts(everything, rule)
     usual = judged[everything.readings.index(readings.protocol)]
     rows = []
@@ -195,7 +206,9 @@ def judge_singly(everything: Panel, readings: Readings, rule: Mapping[str, float
 
 
 def find_outside(everything: Panel, rule: Mapping[str, float]) -> pd.DataFrame:
-    """Return the numbers that lie outside of the intervals of all readings, and how far the nearest is."""
+    """Return the numbers that lie outside of the intervals of all readings, and how far the nearest
+    is.
+    """
     rows = []
     for place, tried, nearest in unexplained(everything, rule["level"]):
         key = {name: everything.cells.iloc[place][name] for name in (*CELL, "published_mean")}
@@ -210,11 +223,12 @@ def compare(
     choices: Sequence[str],
     by: Sequence[str],
 ) -> pd.DataFrame:
-    """Return how far each value of some choices is from the numbers for which other values were run.
+    """Return how far each value of some choices is from the numbers for which other values were
+    run.
 
     A row is a value of each choice, a value of ``epochs``, and a group of cells. ``rms`` is of ours
-    minus the paper's, ``gap_ure`` its mean over a method's numbers, and ``ratio`` our deviation over
-    the paper's.
+    minus the paper's, ``gap_ure`` its mean over a method's numbers, and ``ratio`` our deviation
+    over the paper's.
     """
     departs = [{*readings.departures(reading)} == {*choices} for reading in everything.readings]
     run = np.isfinite(everything.trials[departs]).any(axis=(0, 2))
@@ -253,7 +267,9 @@ def _distance(panel: Panel, place: int, judged: np.ndarray) -> dict[str, Any]:
 
 def main() -> None:
     """Read the runs and write every file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=Path, nargs="+", default=[Path("results/reference/runs")])
     parser.add_argument("--papers", type=int, default=200)
     parser.add_argument("--out", type=Path, default=OUT)
@@ -272,7 +288,9 @@ def main() -> None:
     frames = infer(everything, readings, arguments.papers)
     frames["single"] = judge_singly(everything, readings, rule)
     frames["outside"] = find_outside(everything, rule)
-    frames["compared"] = pd.concat(compare(everything, readings, rule, choices, by) for choices, by in COMPARED)
+    frames["compared"] = pd.concat(
+        compare(everything, readings, rule, choices, by) for choices, by in COMPARED
+    )
     once = trials[trials["epochs"] == readings.protocol["epochs"]]
     frames["runs"] = once["precision"].value_counts().rename("runs").reset_index()
 

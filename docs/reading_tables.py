@@ -1,4 +1,6 @@
-"""Tables and numbers of docs/explanation/readings.md, from the files that benchmarks/readings.py wrote."""
+"""Tables and numbers of docs/explanation/readings.md, from the files that benchmarks/readings.py
+wrote.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +139,9 @@ def known(table: Table) -> str:
 
 
 def single(table: Table) -> str:
-    """Return what becomes of the numbers that differ, under each single departure that says more."""
+    """Return what becomes of the numbers that differ, under each single departure that says
+    more.
+    """
     rows = read("single")
     better = rows[rows["verdict"].isin(["reproduced", "close"])]
     counts = better.groupby("reading").size().sort_values(ascending=False, kind="stable")
@@ -248,7 +252,10 @@ def tables(table: Table) -> dict[str, str]:
 def in_sentence(counts: Iterable[int]) -> str:
     """Return counts of verdicts as a part of a sentence."""
     reproduced, close, inconclusive, differ = counts
-    return f"{reproduced} are reproduced, {close} close, {inconclusive} inconclusive, and {differ} differ"
+    return (
+        f"{reproduced} are reproduced, {close} close, {inconclusive} inconclusive, and {differ} "
+        "differ"
+    )
 
 
 def between(values: pd.Series) -> str:
@@ -299,7 +306,9 @@ def numbers() -> dict[str, str]:
     found["trials-compared"] = " to ".join(str(count) for count in trials) + " trials"
     runs = read("runs").set_index("precision")["runs"]
     found["runs"] = f"{runs.sum():,}"
-    found["runs-by-precision"] = " and ".join(f"{count:,} in {precision}" for precision, count in runs.items())
+    found["runs-by-precision"] = " and ".join(
+        f"{count:,} in {precision}" for precision, count in runs.items()
+    )
     return {**found, **known_numbers(), **single_numbers(), **image_numbers()}
 
 
@@ -340,7 +349,8 @@ def single_numbers() -> dict[str, str]:
         "differ-explained": str(int(explained.sum())),
         "differ-left": "; ".join(place_in_words(row) for row in left.to_dict("records")),
         "outside": "; ".join(
-            f"{name} (the nearest is {gap} points off)" for name, gap in zip(names, nearest, strict=True)
+            f"{name} (the nearest is {gap} points off)"
+            for name, gap in zip(names, nearest, strict=True)
         ),
     }
 

@@ -2,9 +2,9 @@
 
     python docs/tables.py
 
-A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`, counts within a sentence between
-`<!-- n: NAME -->` and `<!-- end -->`. tests/docs/test_pages.py holds the documents
-to it. Accuracies are in percent, mean and deviation over trials.
+A table stands between `<!-- table: NAME -->` and `<!-- end of table -->`, counts within a sentence
+between `<!-- n: NAME -->` and `<!-- end -->`. tests/docs/test_pages.py holds the documents to it.
+Accuracies are in percent, mean and deviation over trials.
 """
 
 from __future__ import annotations
@@ -32,19 +32,43 @@ CELL = ("dataset", "variant", "tuple_size", "n", "prior", "method", "loss")
 DOCUMENTS = (
     "README.md",
     "ARTIFACT.md",
-    *(f"docs/explanation/{name}.md" for name in ("article", "findings", "readings", "laws", "natural", "performance")),
+    *(
+        f"docs/explanation/{name}.md"
+        for name in ("article", "findings", "readings", "laws", "natural", "performance")
+    ),
     "docs/how-to/estimator.md",
     "docs/how-to/your-loop.md",
 )
-SMALLER = {"mnist": 10_000, "fashion-mnist": 10_000, "emnist-letters": 7_000, "emnist-letters-a-i": 7_000,
-           "own-digits": 10_000, "own-balanced-digits": 4_000, "own-balanced": 4_000}  # fmt: skip
-TITLES = {"mnist": "MNIST", "fashion-mnist": "Fashion-MNIST", "emnist-letters-a-i": "EMNIST-Letters (A-I)"}
+SMALLER = {
+    "mnist": 10_000,
+    "fashion-mnist": 10_000,
+    "emnist-letters": 7_000,
+    "emnist-letters-a-i": 7_000,
+    "own-digits": 10_000,
+    "own-balanced-digits": 4_000,
+    "own-balanced": 4_000,
+}
+TITLES = {
+    "mnist": "MNIST",
+    "fashion-mnist": "Fashion-MNIST",
+    "emnist-letters-a-i": "EMNIST-Letters (A-I)",
+}
 # Images in a split of their own: title, and the dataset of the paper.
-OWN = {"own-digits": ("EMNIST-Digits", "emnist-digits"),
-       "own-balanced-digits": ("EMNIST-Balanced, the digits", "emnist-balanced"),
-       "own-balanced": ("EMNIST-Balanced, all 47 classes", "emnist-balanced")}  # fmt: skip
-SETS = {"magic": "MAGIC", "cancer": "breast cancer", "reviews": "review sentences", "mnist": "MNIST"}
-OF_IMAGES = {**TITLES, "emnist-letters": TITLES["emnist-letters-a-i"]}  # by the file that benchmarks read
+OWN = {
+    "own-digits": ("EMNIST-Digits", "emnist-digits"),
+    "own-balanced-digits": ("EMNIST-Balanced, the digits", "emnist-balanced"),
+    "own-balanced": ("EMNIST-Balanced, all 47 classes", "emnist-balanced"),
+}
+SETS = {
+    "magic": "MAGIC",
+    "cancer": "breast cancer",
+    "reviews": "review sentences",
+    "mnist": "MNIST",
+}
+OF_IMAGES = {
+    **TITLES,
+    "emnist-letters": TITLES["emnist-letters-a-i"],
+}  # by the file that benchmarks read
 PAPER = {"source": "paper"}
 SIZES = {2: "pairs", 3: "triples"}
 PRIORS = [
@@ -54,7 +78,17 @@ PRIORS = [
 ]
 HALVES = [(size, {"tuple_size": m, "prior": "0.5"}) for m, size in ((2, "pairs"), (3, "triples"))]
 BESIDE = ("ure", "relu", "abs", "siamese", "contrastive", "kmeans")
-BEYOND = ("relu-class", "abs-class", "relu-part", "abs-part", "nnpu", "llp", "bag-relu", "bag-free", "supervised")
+BEYOND = (
+    "relu-class",
+    "abs-class",
+    "relu-part",
+    "abs-part",
+    "nnpu",
+    "llp",
+    "bag-relu",
+    "bag-free",
+    "supervised",
+)
 TOLD = {"0.40": "prior-minus-10", "0.50": "base", "0.60": "prior-plus-10"}
 BROKEN = {"0 %": "base", "5 %": "broken-05", "10 %": "broken-10", "20 %": "broken-20"}
 
@@ -66,36 +100,76 @@ def named(*methods: str, **axes) -> list[tuple[str, dict]]:
 
 def crossed(rows, others) -> list[tuple[str, dict]]:
     """Return each of some rows for each of others."""
-    return [(f"{other}, {label}", {**axes, **more}) for other, more in others for label, axes in rows]
+    return [
+        (f"{other}, {label}", {**axes, **more}) for other, more in others for label, axes in rows
+    ]
 
 
-SUMMARY = [*named("ure", "relu", "abs"), ("paper's best", {"method": "best", **PAPER}),
-           *named("bag-relu", "bag-free", "supervised")]  # fmt: skip
+SUMMARY = [
+    *named("ure", "relu", "abs"),
+    ("paper's best", {"method": "best", **PAPER}),
+    *named("bag-relu", "bag-free", "supervised"),
+]
 # Name: first heading, rows, columns. A cell has the axes of its row and its column.
 TABLES = {
     "readme": ("MNIST, n = 10,000", SUMMARY, PRIORS),
-    "own-digits": (f"EMNIST-Digits, $n$ = {SMALLER['own-digits']:,}", SUMMARY,
-        [(label, {**axes, "dataset": "own-digits"}) for label, axes in PRIORS]),
-    "mnist": ("MNIST, $n$ = 10,000", [row for name in BESIDE for row in
-        (*named(name), ("paper", {"method": name, **PAPER}))] + named(*BEYOND), PRIORS),
-    **{dataset: (f"{title}, $n$ = {SMALLER[dataset]:,}", [row for name in BESIDE[:3] for row in
-        (*named(name), ("paper", {"method": name, **PAPER}))] + named("relu-part", "llp", "bag-relu", "bag-free"),
-        [(label, {**axes, "dataset": dataset}) for label, axes in PRIORS])
-        for dataset, title in TITLES.items() if dataset != "mnist"},
-    "letters": ("all 26 letters", named("ure", "relu", "abs"),
-        [(label, {**axes, "dataset": "emnist-letters"}) for label, axes in PRIORS]),
-    "told": ("given prior", crossed(named("abs", "relu-part", "bag-relu", "bag-em", "bag-free"), HALVES),
-        [(label, {"variant": variant}) for label, variant in TOLD.items()]),
-    "broken": ("broken tuples", crossed(named("ure", "abs", "relu-part", "bag-relu", "bag-free"), HALVES),
-        [(label, {"variant": variant}) for label, variant in BROKEN.items()]),
-    "sizes": ("size $M$", named("abs", "relu-part", "bag-relu"),
-        [(str(size), {"tuple_size": size, "prior": "0.5"}) for size in range(2, 8)]),
-    "numbers": ("tuples $n$", crossed(named("abs", "relu-part", "bag-relu", "bag-free"), HALVES),
-        [(f"{n:,}", {"n": n}) for n in range(2000, 14000, 2000)]),
-    "losses": ("loss", crossed(named("ure", "relu", "relu-part"), HALVES),
-        [(loss, {"loss": loss}) for loss in ("logistic", "squared", "hinge", "ramp")]),
+    "own-digits": (
+        f"EMNIST-Digits, $n$ = {SMALLER['own-digits']:,}",
+        SUMMARY,
+        [(label, {**axes, "dataset": "own-digits"}) for label, axes in PRIORS],
+    ),
+    "mnist": (
+        "MNIST, $n$ = 10,000",
+        [row for name in BESIDE for row in (*named(name), ("paper", {"method": name, **PAPER}))]
+        + named(*BEYOND),
+        PRIORS,
+    ),
+    **{
+        dataset: (
+            f"{title}, $n$ = {SMALLER[dataset]:,}",
+            [
+                row
+                for name in BESIDE[:3]
+                for row in (*named(name), ("paper", {"method": name, **PAPER}))
+            ]
+            + named("relu-part", "llp", "bag-relu", "bag-free"),
+            [(label, {**axes, "dataset": dataset}) for label, axes in PRIORS],
+        )
+        for dataset, title in TITLES.items()
+        if dataset != "mnist"
+    },
+    "letters": (
+        "all 26 letters",
+        named("ure", "relu", "abs"),
+        [(label, {**axes, "dataset": "emnist-letters"}) for label, axes in PRIORS],
+    ),
+    "told": (
+        "given prior",
+        crossed(named("abs", "relu-part", "bag-relu", "bag-em", "bag-free"), HALVES),
+        [(label, {"variant": variant}) for label, variant in TOLD.items()],
+    ),
+    "broken": (
+        "broken tuples",
+        crossed(named("ure", "abs", "relu-part", "bag-relu", "bag-free"), HALVES),
+        [(label, {"variant": variant}) for label, variant in BROKEN.items()],
+    ),
+    "sizes": (
+        "size $M$",
+        named("abs", "relu-part", "bag-relu"),
+        [(str(size), {"tuple_size": size, "prior": "0.5"}) for size in range(2, 8)],
+    ),
+    "numbers": (
+        "tuples $n$",
+        crossed(named("abs", "relu-part", "bag-relu", "bag-free"), HALVES),
+        [(f"{n:,}", {"n": n}) for n in range(2000, 14000, 2000)],
+    ),
+    "losses": (
+        "loss",
+        crossed(named("ure", "relu", "relu-part"), HALVES),
+        [(loss, {"loss": loss}) for loss in ("logistic", "squared", "hinge", "ramp")],
+    ),
     "neighbours": ("MNIST", named("llp", "bag-em", "bag-relu"), PRIORS),
-}  # fmt: skip
+}
 
 
 def shipped(*selections: str) -> pd.DataFrame:
@@ -105,7 +179,9 @@ def shipped(*selections: str) -> pd.DataFrame:
 
 
 def cells() -> dict[tuple, tuple[float, float]]:
-    """Return mean and deviation of our cells, and of the paper's under the key that ends with ``paper``."""
+    """Return mean and deviation of our cells, and of the paper's under the key that ends with
+    ``paper``.
+    """
     runs = shipped("paper-reference", "own-split")
     ours = runs.groupby(list(CELL))["accuracy"].agg(["mean", "std"])
     found = {tuple(key): tuple(row) for key, row in zip(ours.index, ours.to_numpy(), strict=True)}
@@ -141,8 +217,13 @@ def verdicts() -> str:
     groups = [*((f"`{name}`", rows["method"] == name) for name in BESIDE[:3])]
     groups += [(title, rows["dataset"] == name) for name, title in TITLES.items()]
     names = reading_tables.JUDGED
-    counts = [[title, *(str((rows[of]["verdict"] == name).sum()) for name in names)] for title, of in groups]
-    return markdown(["", *names], [*counts, ["all", *(str((rows["verdict"] == name).sum()) for name in names)]])
+    counts = [
+        [title, *(str((rows[of]["verdict"] == name).sum()) for name in names)]
+        for title, of in groups
+    ]
+    return markdown(
+        ["", *names], [*counts, ["all", *(str((rows["verdict"] == name).sum()) for name in names)]]
+    )
 
 
 # Readings that stand beside one another, by their names in verdicts.json.
@@ -159,7 +240,9 @@ IN_WORDS = {3: "three", 4: "four", 5: "five"}
 
 
 def reading_counts() -> pd.DataFrame:
-    """Return the verdict counts of the readings by name, and ``trials``, which all readings of a number share."""
+    """Return the verdict counts of the readings by name, and ``trials``, which all readings of a
+    number share.
+    """
     rows = pd.DataFrame(json.loads((REFERENCE / "verdicts.json").read_text())["numbers"])
     counts = rows.groupby(["reading", "verdict"]).size().unstack(fill_value=0)
     counts["trials"] = rows.groupby("reading")["trials"].min()
@@ -179,12 +262,19 @@ def numbers() -> dict[str, str]:
     rows = in_one_reading(pd.read_csv(REFERENCE / "comparison.csv", dtype={"prior": str}))
     rows = rows[rows["method"].isin(BESIDE[:3])]
     names = reading_tables.JUDGED
-    least, most = rows["trials"].min(), rows["trials"].max()
+    least = rows["trials"].min()
+    most = rows["trials"].max()
     assert least == most, "numbers of the headline have different trials"
-    found = {"counts": reading_tables.in_sentence([(rows["verdict"] == name).sum() for name in names])}
+    found = {
+        "counts": reading_tables.in_sentence([(rows["verdict"] == name).sum() for name in names])
+    }
     found["trials"] = f"{IN_WORDS[int(least)]} trials"
     keys = ["dataset", "tuple_size", "n", "prior", "method"]
-    runs = shipped("paper-reference").query("variant == 'base' and loss == 'logistic'").merge(rows[keys], on=keys)
+    runs = (
+        shipped("paper-reference")
+        .query("variant == 'base' and loss == 'logistic'")
+        .merge(rows[keys], on=keys)
+    )
     found["precision"] = f"{(runs['precision'] == 'float32').sum()} of the {len(runs)} runs"
     counts = reading_counts()
     found["equal-trials"] = f"{IN_WORDS[int(counts['trials'].iloc[0])]} trials"
@@ -196,19 +286,30 @@ def numbers() -> dict[str, str]:
     epoch = processor_seconds().loc["plain", "relu"]
     found |= {"relu-epoch": f"{epoch:.2f}", "relu-run": f"{EPOCHS * epoch:.0f}"}
     shares = pd.read_csv(REFERENCE / "claims.csv").set_index("claim")["ours"]
-    named = {"above": "corrected-beats-ure", "negative": "ure-risk-goes-negative", "hold": "corrected-accuracy-holds"}
+    named = {
+        "above": "corrected-beats-ure",
+        "negative": "ure-risk-goes-negative",
+        "hold": "corrected-accuracy-holds",
+    }
     return found | {name: shares[claim] for name, claim in named.items()}
 
 
 def own_split() -> str:
     """Return the verdicts on EMNIST's images in a split of their own, by dataset and method."""
-    rows, body = pd.read_csv(REFERENCE / "own-split" / "comparison.csv"), []
+    rows = pd.read_csv(REFERENCE / "own-split" / "comparison.csv")
+    body = []
     verdicts = reading_tables.JUDGED
     for dataset, (title, _) in OWN.items():
         for method, own in rows[rows["dataset"] == dataset].groupby("method", sort=False):
             counts = [str((own["verdict"] == name).sum()) for name in verdicts]
             apart = own["difference"].agg(["mean", "min", "max"]).map("{:+.1f}".format)
-            body.append([f"{title}: `{method}`", *counts, f"{apart['mean']} ({apart['min']} to {apart['max']})"])
+            body.append(
+                [
+                    f"{title}: `{method}`",
+                    *counts,
+                    f"{apart['mean']} ({apart['min']} to {apart['max']})",
+                ]
+            )
     return markdown(["", *verdicts, "difference"], body)
 
 
@@ -229,7 +330,8 @@ def cifar() -> pd.DataFrame:
     plan, metrics = cifar_plan()
     forecasts = forecast_cells(plan, as_forecast(plan, metrics), read_csv(FILE))
     by_reading = forecasts.set_index(["reading", *KEYS])
-    caption, protocol = by_reading.loc["caption"], by_reading.loc["protocol"]
+    caption = by_reading.loc["caption"]
+    protocol = by_reading.loc["protocol"]
     cells = caption[["published_mean", "published_std"]].assign(all=caption["accuracy"])
     cells["last"] = protocol["accuracy"]
     cells["best"] = 100 * metrics.groupby(KEYS)["accuracy"].max()
@@ -255,7 +357,9 @@ def colour() -> str:
         ]
         for row in cifar().itertuples()
     ]
-    return markdown(["", "paper", "all epochs", "forecast", "last ten", "forecast", "best epoch"], body)
+    return markdown(
+        ["", "paper", "all epochs", "forecast", "last ten", "forecast", "best epoch"], body
+    )
 
 
 def cifar_scores() -> pd.DataFrame:
@@ -279,12 +383,15 @@ def colour_forecasts() -> str:
         ]
         for reading, row in cifar_scores().iterrows()
     ]
-    return markdown(["reading", "inside", "above", "width", "score", "paper: inside", "score"], body)
+    return markdown(
+        ["reading", "inside", "above", "width", "score", "paper: inside", "score"], body
+    )
 
 
 def colour_numbers() -> dict[str, str]:
     """Return the numbers about CIFAR-10 that stand within sentences, by their names."""
-    cells, scores = cifar(), cifar_scores()
+    cells = cifar()
+    scores = cifar_scores()
     stem = pd.read_csv(REFERENCE / "gpu" / "stems.csv", dtype={"prior": str}).iloc[0]
     lead = cells["all"] - cells["published_mean"]
     corrected = lead[cells["method"] != "ure"]
@@ -314,7 +421,9 @@ def colour_numbers() -> dict[str, str]:
 
 
 def devices() -> str:
-    """Return how far runs of a GPU end from a CPU's, by the precision of the CPU's and by method."""
+    """Return how far runs of a GPU end from a CPU's, by the precision of the CPU's and by
+    method.
+    """
     rows = pd.read_csv(REFERENCE / "gpu" / "mnist.csv")
     body = []
     for precision in ("float32", "bfloat16"):
@@ -345,25 +454,43 @@ def claims() -> str:
     rows = pd.read_csv(REFERENCE / "claims.csv")
     readings = [name.removesuffix("_status") for name in rows if name.endswith("_status")]
     body = [
-        [f"`{row['claim']}`", row["status"], row["ours"],
-         *(f"{row[f'{name}_status']}, {row[name]}" for name in readings), str(row["paper"])]
+        [
+            f"`{row['claim']}`",
+            row["status"],
+            row["ours"],
+            *(f"{row[f'{name}_status']}, {row[name]}" for name in readings),
+            str(row["paper"]),
+        ]
         for row in rows.to_dict("records")
-    ]  # fmt: skip
+    ]
     return markdown(["claim", "status", "ours", *readings, "paper's numbers"], body)
 
 
 def laws(dataset: str) -> str:
-    """Return accuracies on a dataset by law, each with the lowest lead of bag-relu over a method on single members."""
+    """Return accuracies on a dataset by law, each with the lowest lead of bag-relu over a method on
+    single members.
+    """
     rows = pd.read_csv(REFERENCE / "laws" / "cells.csv", dtype={"prior": str})
-    methods, body = ("ure", "relu", "abs", "bag-em", "bag-relu", "bag-free", "supervised"), []
+    methods = ("ure", "relu", "abs", "bag-em", "bag-relu", "bag-free", "supervised")
+    body = []
     rows = rows[rows["law"] != "comparison"]  # of 0.2.0; the order of members counts in it
-    for (size, law, prior), cells in rows[rows["dataset"] == dataset].groupby(["tuple_size", "law", "prior"]):
+    for (size, law, prior), cells in rows[rows["dataset"] == dataset].groupby(
+        ["tuple_size", "law", "prior"]
+    ):
         by_method = {row.method: f"{row.mean:.1f} ± {row.std:.1f}" for row in cells.itertuples()}
         of_members = cells[cells["family"] == "marginal"].sort_values("above_low")
-        lead = [f"{row.above:.1f} ({row.above_low:.1f} to {row.above_high:.1f})" for row in of_members.itertuples()]
+        lead = [
+            f"{row.above:.1f} ({row.above_low:.1f} to {row.above_high:.1f})"
+            for row in of_members.itertuples()
+        ]
         shown = [by_method.get(method, "–") for method in methods]
         body.append(
-            [f"`{law}`, {size}", f"{float(prior):.2g}", *shown, lead[0] if lead and "nan" not in lead[0] else "–"]
+            [
+                f"`{law}`, {size}",
+                f"{float(prior):.2g}",
+                *shown,
+                lead[0] if lead and "nan" not in lead[0] else "–",
+            ]
         )
     return markdown(["law, $M$", "prior", *(f"`{method}`" for method in methods), "lead"], body)
 
@@ -374,12 +501,26 @@ def around(values: pd.Series) -> str:
 
 
 def scale() -> str:
-    """Return what `fit` takes by the number of pairs, as benchmarks/loops.py of commit b711da5 measured it."""
-    rows = pd.read_csv(REFERENCE / "loops.csv").query("what == 'scale'").sort_values(["n", "epochs"])
+    """Return what `fit` takes by the number of pairs, as benchmarks/loops.py of commit b711da5
+    measured it.
+    """
+    rows = (
+        pd.read_csv(REFERENCE / "loops.csv").query("what == 'scale'").sort_values(["n", "epochs"])
+    )
     rows["speed"] = rows["images"] / rows["cpu_seconds"]
-    shown = rows[["n", "epochs", "cpu_seconds", "data", "memory", "speed"]].map(lambda value: f"{value:,.0f}")
+    shown = rows[["n", "epochs", "cpu_seconds", "data", "memory", "speed"]].map(
+        lambda value: f"{value:,.0f}"
+    )
     shown.insert(2, "accuracy", rows["accuracy"].map("{:.1f}".format))
-    head = ["pairs", "epochs", "accuracy", "CPU s", "data, MiB", "memory beyond it, MiB", "images per CPU s"]
+    head = [
+        "pairs",
+        "epochs",
+        "accuracy",
+        "CPU s",
+        "data, MiB",
+        "memory beyond it, MiB",
+        "images per CPU s",
+    ]
     return markdown(head, shown.to_numpy().tolist())
 
 
@@ -388,7 +529,9 @@ EPOCHS = 100  # of the protocol
 
 
 def processor_seconds() -> pd.DataFrame:
-    """Return the processor seconds of an epoch by loop and method, as benchmarks/training_speed.py measured them."""
+    """Return the processor seconds of an epoch by loop and method, as benchmarks/training_speed.py
+    measured them.
+    """
     rows = pd.read_csv(REFERENCE / "speed.csv")
     return rows.pivot(index="loop", columns="method", values="seconds")
 
@@ -396,7 +539,10 @@ def processor_seconds() -> pd.DataFrame:
 def speed() -> str:
     """Return the processor seconds of an epoch of an ordinary loop and of the trainer."""
     seconds = processor_seconds()
-    body = [[title, *(f"{seconds.loc[loop, method]:.2f}" for method in BESIDE[:3])] for loop, title in LOOPS.items()]
+    body = [
+        [title, *(f"{seconds.loc[loop, method]:.2f}" for method in BESIDE[:3])]
+        for loop, title in LOOPS.items()
+    ]
     return markdown(["", "URE", "ReLU", "ABS"], body)
 
 
@@ -410,35 +556,57 @@ def natural() -> str:
     """Return accuracy and AUC by the kind of supervision, on tuples that nobody drew."""
     rows = pd.read_csv(REFERENCE / "natural.csv").set_index(["set", "kind", "trial"]).sort_index()
     kinds = ("labels", "copied", "joint", "effect", "max", "shuffled")
-    titles = {"members": "accuracy, members", "members_auc": "AUC, members", "groups": "accuracy, groups",
-              "groups_auc": "AUC, groups"}  # fmt: skip
+    titles = {
+        "members": "accuracy, members",
+        "members_auc": "AUC, members",
+        "groups": "accuracy, groups",
+        "groups_auc": "AUC, groups",
+    }
     body = [
-        [f"{name}: {title}", *(with_interval(rows.loc[name, kind][measure]) for kind in kinds),
-         with_interval(rows.loc[name, "joint"][measure] - rows.loc[name, "copied"][measure])]
-        for name in ("birds", "reviews", "court") for measure, title in titles.items()
-    ]  # fmt: skip
+        [
+            f"{name}: {title}",
+            *(with_interval(rows.loc[name, kind][measure]) for kind in kinds),
+            with_interval(rows.loc[name, "joint"][measure] - rows.loc[name, "copied"][measure]),
+        ]
+        for name in ("birds", "reviews", "court")
+        for measure, title in titles.items()
+    ]
     return markdown(["", *kinds, "joint less copied"], body)
 
 
 def recipe() -> str:
     """Return what the classifiers' default networks reach, by the number of tuples."""
-    rows, body = pd.read_csv(REFERENCE / "recipe.csv").query("what == 'size'"), []
+    rows = pd.read_csv(REFERENCE / "recipe.csv").query("what == 'size'")
+    body = []
     kinds = "constant", "one-cycle"
     for (n, dataset, size), own in rows.groupby(["n", "dataset", "tuple_size"]):
-        paired = own.pivot(index="trial", columns="recipe", values=["accuracy", "cpu_seconds"]).dropna()
+        paired = own.pivot(
+            index="trial", columns="recipe", values=["accuracy", "cpu_seconds"]
+        ).dropna()
         accuracies = [around(paired["accuracy", kind]) for kind in kinds]
         seconds = [f"{paired['cpu_seconds', kind].mean():.0f}" for kind in kinds]
-        body.append([f"{n:,}", f"{OF_IMAGES[dataset]}, {size}", str(len(paired)), *accuracies, *seconds])
+        body.append(
+            [f"{n:,}", f"{OF_IMAGES[dataset]}, {size}", str(len(paired)), *accuracies, *seconds]
+        )
     titles = ["100 epochs", "one-cycle", "CPU s, 100 epochs", "CPU s, one-cycle"]
     return markdown(["tuples $n$", "images, $M$", "trials", *titles], body)
 
 
 def coverage() -> str:
-    """Return how often intervals cover in each setting, and how wide that of the prior is where it is known."""
-    rows, body = pd.read_csv(REFERENCE / "coverage.csv", dtype={"sizes": str}), []
-    names = {"prior": "interval of the prior", "risk": "error rate",
-             "risk, prior estimated": "error rate, prior estimated", "auc": "AUC",
-             "balanced_accuracy": "balanced accuracy", "precision": "precision", "recall": "recall"}  # fmt: skip
+    """Return how often intervals cover in each setting, and how wide that of the prior is where it
+    is known.
+    """
+    rows = pd.read_csv(REFERENCE / "coverage.csv", dtype={"sizes": str})
+    body = []
+    names = {
+        "prior": "interval of the prior",
+        "risk": "error rate",
+        "risk, prior estimated": "error rate, prior estimated",
+        "auc": "AUC",
+        "balanced_accuracy": "balanced accuracy",
+        "precision": "precision",
+        "recall": "recall",
+    }
     axes = ["set", "law", "sizes", "prior", "n", "broken", "copies", "first"]
     rows = rows.assign(copies=rows.get("copies", 1))
     for (name, law, sizes, prior, n, broken, copies, _), own in rows.groupby(axes, sort=False):
@@ -446,43 +614,75 @@ def coverage() -> str:
         shares = (100 * own["covers"] / own["repetitions"]).reindex(names)
         cells = ["–" if pd.isna(share) else f"{share:.1f}" for share in shares]
         of = own.loc["prior"]
-        known = [f"{of.known_covers} of {of.known}", "–" if pd.isna(of.known_width) else f"{of.known_width:.2f}"]
+        known = [
+            f"{of.known_covers} of {of.known}",
+            "–" if pd.isna(of.known_width) else f"{of.known_width:.2f}",
+        ]
         what = SETS.get(name, name) + ("" if law == "dominant" else ", exactly one")
         what += f", {100 * broken:.0f} % broken" if broken else ""
         what += f", unlabeled rows {copies} times" if copies > 1 else ""
-        body.append([what, sizes.replace(" ", ", "), str(prior), f"{n:,}", cells[0], *known, *cells[1:]])
+        body.append(
+            [what, sizes.replace(" ", ", "), str(prior), f"{n:,}", cells[0], *known, *cells[1:]]
+        )
     shown = list(names.values())
-    return markdown(["set", "M", "prior", "n", shown[0], "known that cover", "width of the known", *shown[1:]], body)
+    return markdown(
+        ["set", "M", "prior", "n", shown[0], "known that cover", "width of the known", *shown[1:]],
+        body,
+    )
 
 
 def learners() -> dict[str, str]:
     """Return accuracies of learners by cell, and how far `auto` is from each, paired by cell."""
-    cell, names = (["set", "sizes", "prior", "n"], ["student", "linear", "network", "abs", "copied", "uu", "labels"])
+    cell = ["set", "sizes", "prior", "n"]
+    names = ["student", "linear", "network", "abs", "copied", "uu", "labels"]
     rows = pd.read_csv(REFERENCE / "learners.csv", dtype={"sizes": str})
     chosen = rows[rows["learner"] == "auto"]
-    everything = pd.concat([rows, chosen.assign(learner=chosen["chosen"])]).drop_duplicates([*cell, "trial", "learner"])
+    everything = pd.concat([rows, chosen.assign(learner=chosen["chosen"])]).drop_duplicates(
+        [*cell, "trial", "learner"]
+    )
     by_trial = everything.pivot(index=[*cell, "trial"], columns="learner", values="accuracy")
     rules = [name for name in by_trial if name.startswith("by ")]
     for rule in rules:  # that chose a learner
         own = rows[rows["learner"] == rule].set_index([*cell, "trial"])["chosen"]
         by_trial[rule] = pd.Series({key: by_trial.loc[key, name] for key, name in own.items()})
-    means, body = by_trial.groupby(level=cell).mean().reindex(columns=["auto", "default", *names, *rules]), []
+    means = by_trial.groupby(level=cell).mean().reindex(columns=["auto", "default", *names, *rules])
+    body = []
     seconds = chosen.groupby(cell)["seconds"].mean()
     for key, own in by_trial.groupby(level=cell):
         name, sizes, prior, n = key
         known = own["default"].notna().sum()
-        numbers = ["–" if pd.isna(value) else f"{value:.1f}" for value in means.loc[key, ["default", *names]]]
+        numbers = [
+            "–" if pd.isna(value) else f"{value:.1f}"
+            for value in means.loc[key, ["default", *names]]
+        ]
         setting = [SETS.get(name, name), sizes.replace(" ", ", "), str(prior), f"{n:,}"]
-        constant, time = f"{100 * max(prior, 1 - prior):.1f}", f"{seconds[key]:.1f}"
+        constant = f"{100 * max(prior, 1 - prior):.1f}"
+        time = f"{seconds[key]:.1f}"
         body.append([*setting, f"{known} of {len(own)}", *numbers, constant, time])
-    paired = [["`default`, where known", (by_trial["auto"] - by_trial["default"]).groupby(level=cell).mean()]]
+    paired = [
+        [
+            "`default`, where known",
+            (by_trial["auto"] - by_trial["default"]).groupby(level=cell).mean(),
+        ]
+    ]
     paired += [[f"`{name}`", means["auto"] - means[name]] for name in names]
     paired += [[f"the choice {rule}", means["auto"] - means[rule]] for rule in rules]
     paired += [["the best of the three learners", means["auto"] - means[names[:3]].max(axis=1)]]
     beside = [
-        [name, str(lead.notna().sum()), with_interval(lead.dropna()), f"{lead.min():.1f}"] for name, lead in paired
+        [name, str(lead.notna().sum()), with_interval(lead.dropna()), f"{lead.min():.1f}"]
+        for name, lead in paired
     ]
-    titles = ["set", "M", "prior", "n", "known", "default", *(f"`{name}`" for name in names), "constant", "s"]
+    titles = [
+        "set",
+        "M",
+        "prior",
+        "n",
+        "known",
+        "default",
+        *(f"`{name}`" for name in names),
+        "constant",
+        "s",
+    ]
     return {
         "learners": markdown(titles, body),
         "learners-paired": markdown(["`auto` less", "cells", "points", "lowest cell"], beside),
@@ -493,10 +693,15 @@ def tables() -> dict[str, str]:
     """Return every table by its name."""
     known = cells()
     made = {
-        name: markdown([head, *(label for label, _ in columns)],
-                       [[label, *(shown(known, {**axes, **more}) for _, more in columns)] for label, axes in rows])
+        name: markdown(
+            [head, *(label for label, _ in columns)],
+            [
+                [label, *(shown(known, {**axes, **more}) for _, more in columns)]
+                for label, axes in rows
+            ],
+        )
         for name, (head, rows, columns) in TABLES.items()
-    }  # fmt: skip
+    }
     made["laws-mnist"] = laws("mnist")
     made |= {"natural": natural(), "own-split": own_split(), "speed": speed(), "devices": devices()}
     made |= {"colour": colour(), "colour-forecasts": colour_forecasts(), **colour_numbers()}

@@ -1,4 +1,6 @@
-"""``python -m mdpu``: the commands of the workflow's rules, and those that go from a number back to its runs."""
+"""``python -m mdpu``: the commands of the workflow's rules, and those that go from a number back to
+its runs.
+"""
 
 import io
 import signal
@@ -13,13 +15,18 @@ def main() -> None:
         from mdpu.pipeline.cli import main as run
 
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that has ASCII alone lacks ±
+            sys.stdout.reconfigure(
+                errors="backslashreplace"
+            )  # a terminal that has ASCII alone lacks ±
         status = run()
     except ModuleNotFoundError as error:
         if str(error.name).startswith("mdpu"):
             raise
         extra = "files" if sys.argv[1:2] in (["fit"], ["predict"]) else "pipeline"
-        sys.exit(f"error: the command line needs {error.name}; run pip install '.[{extra}]' in a checkout")
+        sys.exit(
+            f"error: the command line needs {error.name}; run pip install '.[{extra}]' in a "
+            "checkout"
+        )
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         status = INTERRUPTED

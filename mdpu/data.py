@@ -1,7 +1,8 @@
-"""Tuples and unlabeled instances as indices into any source: from arrays, from groups, or drawn from labelled ones.
+"""Tuples and unlabeled instances as indices into any source: from arrays, from groups, or drawn
+from labelled ones.
 
-Data hold indices and never labels, so the learner sees what the paper's learner sees. `mdpu.loading` reads them in
-minibatches. No torch is imported.
+Data hold indices and never labels, so the learner sees what the paper's learner sees.
+`mdpu.loading` reads them in minibatches. No torch is imported.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from mdpu.randomness import Stream
 Indices = NDArray[np.int64]
 Signs = NDArray[np.int8]
 UNLABELED = -1
-SIZES = 1_000_000  # a group's number is its place times this, plus its size: 17000003 has three rows
+SIZES = (
+    1_000_000  # a group's number is its place times this, plus its size: 17000003 has three rows
+)
 
 
 @dataclass(frozen=True)
@@ -65,16 +68,25 @@ class TupleData:
         Raises
         ------
         UserError
-            If the members and the unlabeled images differ in shape or type, or one of them is empty.
+            If the members and the unlabeled images differ in shape or type, or one of them is
+            empty.
         """
         sizes = np.array([len(members) for members in tuples], dtype=np.int64)
         if not sizes.size or not sizes.all() or not len(unlabeled):
-            raise UserError("tuples and unlabeled rows are both needed, but there are none, or a tuple has no member")
+            raise UserError(
+                "tuples and unlabeled rows are both needed, but there are none, or a tuple has no "
+                "member"
+            )
         for members in tuples[:1] if isinstance(tuples, np.ndarray) else tuples:
-            floats = np.issubdtype(members.dtype, np.floating) and np.issubdtype(unlabeled.dtype, np.floating)
-            if members.shape[1:] != unlabeled.shape[1:] or (members.dtype != unlabeled.dtype and not floats):
+            floats = np.issubdtype(members.dtype, np.floating) and np.issubdtype(
+                unlabeled.dtype, np.floating
+            )
+            if members.shape[1:] != unlabeled.shape[1:] or (
+                members.dtype != unlabeled.dtype and not floats
+            ):
                 raise UserError(
-                    f"tuples hold rows of shape {members.shape[1:]} and type {members.dtype}, but the unlabeled ones "
+                    f"tuples hold rows of shape {members.shape[1:]} and type {members.dtype}, but "
+                    "the unlabeled ones "
                     f"have shape {unlabeled.shape[1:]} and type {unlabeled.dtype}; give both alike"
                 )
         starts = np.cumsum(sizes) - sizes
@@ -85,13 +97,15 @@ class TupleData:
 
 
 def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Indices]:
-    """Return all rows as one array (N, ...), and for each the number of its tuple, or -1 if it is unlabeled.
+    """Return all rows as one array (N, ...), and for each the number of its tuple, or -1 if it is
+    unlabeled.
 
     This is scikit-learn's form, ``fit(rows, groups)``. The numbers are those of `number_groups`.
 
     Parameters
     ----------
-    tuples : ndarray, shape (n, M, ...), or sequence of n ndarrays, frames or sparse matrices, shapes (M_i, ...)
+    tuples : ndarray, shape (n, M, ...)
+        Or a sequence of n ndarrays, frames or sparse matrices, shapes (M_i, ...).
     unlabeled : ndarray, frame or sparse matrix, shape (n_unlabeled, ...)
 
     Raises
@@ -102,16 +116,24 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Indices]:
     import pandas as pd
     from scipy import sparse
 
-    if isinstance(tuples, str | dict | pd.DataFrame) or not hasattr(tuples, "__len__") or not np.shape(unlabeled):
+    if (
+        isinstance(tuples, str | dict | pd.DataFrame)
+        or not hasattr(tuples, "__len__")
+        or not np.shape(unlabeled)
+    ):
         raise UserError(
-            f"tuples are {type(tuples).__name__} and unlabeled rows {type(unlabeled).__name__}; give an array (n, M, "
+            f"tuples are {type(tuples).__name__} and unlabeled rows {type(unlabeled).__name__}; "
+            "give an array (n, M, "
             "...), or a list with the rows of each tuple, and the rows (n_unlabeled, ...)"
         )
     parts = (unlabeled,) if isinstance(tuples, np.ndarray) else (unlabeled, *tuples)
     if any(isinstance(part, pd.DataFrame) or sparse.issparse(part) for part in parts):
-        sizes, parts = _sizes_of_alike(list(tuples), unlabeled), (*tuples, unlabeled)
+        sizes = _sizes_of_alike(list(tuples), unlabeled)
+        parts = (*tuples, unlabeled)
         is_frame = isinstance(unlabeled, pd.DataFrame)
-        rows = pd.concat(parts, ignore_index=True) if is_frame else sparse.vstack(parts, format="csr")
+        rows = (
+            pd.concat(parts, ignore_index=True) if is_frame else sparse.vstack(parts, format="csr")
+        )
     else:
         rows, sizes = _concatenate(tuples, unlabeled)
     groups = np.full(rows.shape[0], UNLABELED)
@@ -120,21 +142,25 @@ def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Indices]:
 
 
 def number_groups(ids: Any) -> Indices:
-    """Return for each row the number of its group, which carries the group's size, or -1 if it is unlabeled.
+    """Return for each row the number of its group, which carries the group's size, or -1 if it is
+    unlabeled.
 
-    Call it on all rows before anything cuts them: then `fit` knows a group that lacks rows. Groups are in the order of
-    their first rows. A group's number is its place times 1,000,000 plus its size.
+    Call it on all rows before anything cuts them: then `fit` knows a group that lacks rows. Groups
+    are in the order of their first rows. A group's number is its place times 1,000,000 plus its
+    size.
 
     Parameters
     ----------
     ids : array_like, shape (N,)
-        Text, integers or any other names; tuples, such as keys of pandas' groupby, name a group together. Missing ones,
-        the integer -1, and tuples whose parts are all missing mark unlabeled rows.
+        Text, integers or any other names; tuples, such as keys of pandas' groupby, name a group
+        together. Missing ones, the integer -1, and tuples whose parts are all missing mark
+        unlabeled rows.
 
     Raises
     ------
     UserError
-        If ids are not one for each row, are numbers with fractions, or tuples of which only some parts are missing.
+        If ids are not one for each row, are numbers with fractions, or tuples of which only some
+        parts are missing.
     """
     import pandas as pd
 
@@ -150,7 +176,10 @@ def number_groups(ids: Any) -> Indices:
     if own.dtype == object and any(isinstance(key, tuple) for key in own):
         own = pd.Series([whole_key(key) for key in own], dtype=object)
     if pd.api.types.is_float_dtype(own.dtype) and (own.dropna() % 1 != 0).any():
-        raise UserError("ids are numbers with fractions; names or integers are needed, or missing for unlabeled rows")
+        raise UserError(
+            "ids are numbers with fractions; names or integers are needed, or missing for "
+            "unlabeled rows"
+        )
     unlabeled = own.isna().to_numpy() | [isinstance(one, Real) and one == UNLABELED for one in own]
     places, names = pd.factorize(own[~unlabeled].infer_objects())
     groups = np.full(len(own), UNLABELED)
@@ -172,7 +201,9 @@ def whole_key(key: Any) -> Any:
         return key
     missing = [bool(pd.isna(part)) for part in key]
     if any(missing) and not all(missing):
-        raise UserError(f"id {key!r} lacks a part; fill all parts, or none where a row has no group")
+        raise UserError(
+            f"id {key!r} lacks a part; fill all parts, or none where a row has no group"
+        )
     return None if all(missing) else key
 
 
@@ -182,26 +213,35 @@ def _concatenate(tuples: Any, unlabeled: Any) -> tuple[NDArray[Any], list[int]]:
     others = np.asarray(unlabeled)
     if isinstance(members, np.ndarray) and members.ndim <= others.ndim:
         raise UserError(
-            f"tuples {members.shape} have no more axes than unlabeled rows {others.shape}; tuples have one more, (n, "
-            "M, ...): if they are swapped, give the tuples (n, M, ...) first, and single rows need their groups as y"
+            f"tuples {members.shape} have no more axes than unlabeled rows {others.shape}; tuples "
+            "have one more, (n, "
+            "M, ...): if they are swapped, give the tuples (n, M, ...) first, and single rows need "
+            "their groups as y"
         )
     return TupleData.gather(members, others)[0], [len(own) for own in members]
 
 
 def _sizes_of_alike(tuples: Sequence[Any], unlabeled: Any) -> list[int]:
-    """Return the sizes of tuples of frames or sparse matrices, or raise `UserError` unless all are alike."""
+    """Return the sizes of tuples of frames or sparse matrices, or raise `UserError` unless all are
+    alike.
+    """
     sizes = [np.shape(part)[0] for part in tuples]
     if not tuples or not all(sizes) or not np.shape(unlabeled)[0]:
-        raise UserError("tuples and unlabeled rows are both needed, but there are none, or a tuple has no member")
+        raise UserError(
+            "tuples and unlabeled rows are both needed, but there are none, or a tuple has no "
+            "member"
+        )
     for number, part in enumerate(tuples):
         if type(part) is not type(unlabeled) or part.shape[1:] != unlabeled.shape[1:]:
             raise UserError(
-                f"tuple {number} is a {type(part).__name__} of shape {np.shape(part)}, but the unlabeled rows are a "
+                f"tuple {number} is a {type(part).__name__} of shape {np.shape(part)}, but the "
+                "unlabeled rows are a "
                 f"{type(unlabeled).__name__} of shape {np.shape(unlabeled)}; give both alike"
             )
         if hasattr(unlabeled, "columns") and list(part.columns) != list(unlabeled.columns):
             raise UserError(
-                f"the columns of tuple {number} are not those of the unlabeled rows, or in another order; give "
+                f"the columns of tuple {number} are not those of the unlabeled rows, or in another "
+                "order; give "
                 "tuple[unlabeled.columns]"
             )
     return sizes
@@ -213,42 +253,58 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
     Raises
     ------
     UserError
-        If they are labels instead of groups, or name no tuple or no unlabeled row, or do not carry the sizes of their
-        tuples as those of `number_groups` do: then tuples have been cut, or nobody can know.
+        If they are labels instead of groups, or name no tuple or no unlabeled row, or do not carry
+        the sizes of their tuples as those of `number_groups` do: then tuples have been cut, or
+        nobody can know.
     """
-    if not np.issubdtype(groups.dtype, np.integer) or groups.ndim != 1 or (groups < UNLABELED).any():
+    if (
+        not np.issubdtype(groups.dtype, np.integer)
+        or groups.ndim != 1
+        or (groups < UNLABELED).any()
+    ):
         raise UserError(
-            "y holds neither unlabeled rows (n_unlabeled, ...) nor groups, but continuous numbers or names of classes "
-            f"({groups.dtype} of shape {groups.shape}); groups are an integer for each row, the number of its tuple or "
+            "y holds neither unlabeled rows (n_unlabeled, ...) nor groups, but continuous numbers "
+            "or names of classes "
+            f"({groups.dtype} of shape {groups.shape}); groups are an integer for each row, the "
+            "number of its tuple or "
             "-1, as number_groups(ids) gives it"
         )
     unlabeled = np.flatnonzero(groups == UNLABELED)
     members = np.flatnonzero(groups != UNLABELED)
     if not len(unlabeled) or not len(members):
         raise UserError(
-            "Only binary classification is supported, from groups instead of labels: y names no unlabeled row, -1; "
+            "Only binary classification is supported, from groups instead of labels: y names no "
+            "unlabeled row, -1; "
             "meta-estimators that number classes anew, such as BaggingClassifier, cannot be used"
             if len(members)
             else "y names no tuple; it names unlabeled rows only"
         )
     members = members[np.argsort(groups[members], kind="stable")]
-    numbers, sizes = np.unique(groups[members].astype(np.int64), return_counts=True)  # codes may be of 8 bits
+    numbers, sizes = np.unique(
+        groups[members].astype(np.int64), return_counts=True
+    )  # codes may be of 8 bits
     if len(numbers) == 1 and numbers[0] == 1 and sizes[0] > 2:
         raise UserError(
-            "y holds -1 and +1, which are labels, and as groups would make one tuple of all rows that have +1; give "
+            "y holds -1 and +1, which are labels, and as groups would make one tuple of all rows "
+            "that have +1; give "
             "unlabeled rows, or for each row the number of its tuple"
         )
     if (wrong := numbers % SIZES != sizes).any():
         raise UserError(
-            f"y holds {len(numbers)} group numbers, and {wrong.sum()} do not fit the sizes of their groups: a "
-            "splitter or a meta-estimator such as BaggingClassifier has cut tuples or numbered them anew, or the "
-            "numbers are plain ids, which do not carry the sizes; cross-validate with cv=TupleKFold(), and turn ids "
+            f"y holds {len(numbers)} group numbers, and {wrong.sum()} do not fit the sizes of "
+            "their groups: a "
+            "splitter or a meta-estimator such as BaggingClassifier has cut tuples or numbered "
+            "them anew, or the "
+            "numbers are plain ids, which do not carry the sizes; cross-validate with "
+            "cv=TupleKFold(), and turn ids "
             "into numbers by number_groups(ids)"
         )
     starts = np.cumsum(sizes) - sizes
     places = np.arange(sizes.max())
     within = places < sizes[:, None]  # (n, M)
-    return TupleData(np.where(within, members[np.where(within, starts[:, None] + places, 0)], -1), unlabeled)
+    return TupleData(
+        np.where(within, members[np.where(within, starts[:, None] + places, 0)], -1), unlabeled
+    )
 
 
 def draw_split(
@@ -268,11 +324,13 @@ def draw_split(
     labels : ndarray, int8, shape (N,)
         Sides of the training images; images of side 0 are left out.
     law, prior, n, n_unlabeled
-        Law of the tuples, or M for dominant ones; pi_+; number of tuples; number of unlabeled images.
+        Law of the tuples, or M for dominant ones; pi_+; number of tuples; number of unlabeled
+        images.
     trial : int or str
         Seeds every random number of the split; splits of two trials are independent.
     replacement : bool
-        Whether an image may be drawn more than once within the tuples, and within the unlabeled set.
+        Whether an image may be drawn more than once within the tuples, and within the unlabeled
+        set.
     overlap : bool
         Whether an image may occur both in a tuple and among the unlabeled.
 
@@ -293,7 +351,9 @@ def draw_split(
     if isinstance(trial, int) and trial < 0:
         raise UserError(f"trial is {trial}; it must be 0 or more")
     hidden = law.draw(prior, n, Stream(trial, "tuple labels")).ravel()  # (n * M,)
-    unlabeled = np.where(Stream(trial, "unlabeled labels").uniform(n_unlabeled) < prior, 1, -1).astype(np.int8)
+    unlabeled = np.where(
+        Stream(trial, "unlabeled labels").uniform(n_unlabeled) < prior, 1, -1
+    ).astype(np.int8)
 
     tuple_members = np.empty(hidden.size, dtype=np.int64)
     unlabeled_members = np.empty(n_unlabeled, dtype=np.int64)
@@ -308,22 +368,33 @@ def draw_split(
             stream = Stream(trial, f"{side} {what}")
             if replacement:
                 if count and not sub_pool.size:
-                    raise UserError(f"no {side} training image is left for the {what}; the pool has {pool.size}")
+                    raise UserError(
+                        f"no {side} training image is left for the {what}; the pool has {pool.size}"
+                    )
                 members[drawn == sign] = sub_pool[stream.integers(sub_pool.size, count)]
             elif count > sub_pool.size:
                 fits = _largest_n(labels, hidden.reshape(n, law.size), unlabeled, overlap)
-                other = "" if overlap else f" beside {need[1] if what == 'tuples' else need[0]} for the other part"
+                other = (
+                    ""
+                    if overlap
+                    else f" beside {need[1] if what == 'tuples' else need[0]} for the other part"
+                )
                 raise UserError(
-                    f"sampling without replacement needs {count} {side} training images for the {what}{other}, but "
-                    f"the pool has {pool.size}; the largest n that fits M = {law.size}, prior {prior} is {fits}"
+                    f"sampling without replacement needs {count} {side} training images for the "
+                    f"{what}{other}, but "
+                    f"the pool has {pool.size}; the largest n that fits M = {law.size}, prior "
+                    f"{prior} is {fits}"
                 )
             else:
                 members[drawn == sign] = sub_pool[stream.permutation(sub_pool.size)[:count]]
     return TupleData(tuple_members.reshape(n, law.size), unlabeled_members)
 
 
-def _pools(pool: Indices, need: tuple[int, int], overlap: bool, stream: Stream) -> tuple[Indices, Indices]:
-    """Return the pools of the tuples and of the unlabeled images: one shared pool, or a division in proportion.
+def _pools(
+    pool: Indices, need: tuple[int, int], overlap: bool, stream: Stream
+) -> tuple[Indices, Indices]:
+    """Return the pools of the tuples and of the unlabeled images: one shared pool, or a division in
+    proportion.
 
     If both need images and the pool has two, each gets at least one.
     """
@@ -337,7 +408,9 @@ def _pools(pool: Indices, need: tuple[int, int], overlap: bool, stream: Stream) 
 
 
 def _largest_n(labels: Signs, hidden: Signs, unlabeled: Signs, overlap: bool) -> int:
-    """Return how many of the first tuples, with unlabeled images in proportion, the pools can supply."""
+    """Return how many of the first tuples, with unlabeled images in proportion, the pools can
+    supply.
+    """
 
     def fits(n: int) -> bool:
         unlabeled_needed = unlabeled[: round(n * unlabeled.size / len(hidden))]
@@ -348,7 +421,8 @@ def _largest_n(labels: Signs, hidden: Signs, unlabeled: Signs, overlap: bool) ->
                 return False
         return True
 
-    low, high = 0, len(hidden)
+    low = 0
+    high = len(hidden)
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)

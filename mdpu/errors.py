@@ -1,4 +1,6 @@
-"""The one exception for mistakes that a user can correct, warnings, and text that is safe to print."""
+"""The one exception for mistakes that a user can correct, warnings, and text that is safe to
+print.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
 
 
 def check_count(name: str, value: Any) -> None:
-    """Raise `UserError` unless a parameter, such as a number of epochs, is an integer of at least 1."""
+    """Raise `UserError` unless a parameter, such as a number of epochs, is an integer of at least
+    1.
+    """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise UserError(f"{name} is {value!r}; an integer of at least 1 is needed")
 
@@ -35,7 +39,9 @@ def check_count(name: str, value: Any) -> None:
 def check_number(name: str, value: Any, kind: type = Real) -> None:
     """Raise `UserError` unless a parameter is one number, of a kind such as `Integral`."""
     if isinstance(value, bool) or not isinstance(value, kind):
-        raise UserError(f"{name} is {value!r}; {'an integer' if kind is Integral else 'a number'} is needed")
+        raise UserError(
+            f"{name} is {value!r}; {'an integer' if kind is Integral else 'a number'} is needed"
+        )
 
 
 PASSED = re.compile(r"(mdpu|sklearn\.callback)(\.|$)")  # modules between a warning and its reader
@@ -61,11 +67,18 @@ def printable(text: str) -> str:
     >>> printable("two\n lines, \x1b[31m red")
     'two lines, \\x1b[31m red'
     """
-    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), " ".join(text.split()))
+    return CONTROL.sub(
+        lambda found: found[0].encode("unicode_escape").decode(), " ".join(text.split())
+    )
 
 
 # Messages of cuBLAS and cuDNN, for which torch does not raise its own exception.
-NO_GPU_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "STATUS_ALLOC_FAILED", "calling `cublasCreate")
+NO_GPU_MEMORY = (
+    "CUDA out of memory",
+    "CUDA error: out of memory",
+    "STATUS_ALLOC_FAILED",
+    "calling `cublasCreate",
+)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -3,8 +3,9 @@
     classifier = MDPUClassifier(prior=0.4, random_state=0).fit(tuples, unlabeled)
     classifier.predict(rows)
 
-`MDPUClassifier` takes tuples in which at least half of the members are of one class, `TupleClassifier` tuples of any
-symmetric law. `Network` has the options of networks. ``docs/how-to/estimator.md`` has examples.
+`MDPUClassifier` takes tuples in which at least half of the members are of one class,
+`TupleClassifier` tuples of any symmetric law. `Network` has the options of networks.
+``docs/how-to/estimator.md`` has examples.
 """
 
 from __future__ import annotations
@@ -52,13 +53,19 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 LEARNERS = ("auto", "student", "linear", "network")
 FEW = 20  # tuples or unlabeled rows
 FEW_STEPS = 30
-SHORT_FROM = 3000  # tuples from which on a short training is as accurate as 100 epochs at a constant rate
+SHORT_FROM = (
+    3000  # tuples from which on a short training is as accurate as 100 epochs at a constant rate
+)
 COMPARED_FROM = 100  # tuples; a quarter of fewer does not say which learner is better
 COMPARED = 3000  # at most so many tuples train the learners that are compared
 STUDENT_UP_TO = 20_000  # tuples; beyond it the kernel teacher takes minutes
-TIE = 0.05  # distance of the prior from 1/2 up to which a symmetric law may leave the classes exchanged
-SURE = 3.0  # standard errors, or log-odds of labelled rows, from which on the classes are told apart
-LITTLE = 0.12  # nats of a tuple below which, at priors from 0.75 on, every learner ended at the constant answer
+# distance of the prior from 1/2 up to which a symmetric law may leave the classes exchanged
+TIE = 0.05
+SURE = (
+    3.0  # standard errors, or log-odds of labelled rows, from which on the classes are told apart
+)
+# nats of a tuple below which, at priors from 0.75 on, every learner ended at the constant answer
+LITTLE = 0.12
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -70,28 +77,33 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     Parameters
     ----------
     network : str, Module or callable, optional
-        A name of `mdpu.settings.NETWORKS`; or a PyTorch module, which is copied and trained from the weights that it
-        has; or a function from the shape of a row to a module. A module takes vectors as (N, d) and pictures as
-        (N, C, H, W), uint8 values divided by 255, and returns (N, 1); parameters that need no gradient stay as they
-        are. By default a perceptron on pixels or, in short trainings, on principal components.
+        A name of `mdpu.settings.NETWORKS`; or a PyTorch module, which is copied and trained from
+        the weights that it has; or a function from the shape of a row to a module. A module takes
+        vectors as (N, d) and pictures as (N, C, H, W), uint8 values divided by 255, and returns (N,
+        1); parameters that need no gradient stay as they are. By default a perceptron on pixels or,
+        in short trainings, on principal components.
     hidden : tuple of int
         Units of each hidden layer of the networks ``mlp`` and ``components``; others ignore it.
     short : bool, optional
-        Whether training is short: 20 epochs of a one-cycle schedule on principal components. With many tuples that is
-        as accurate as 100 epochs on all pixels at a constant rate, in a tenth of the time; with few it is not. By
-        default it is short from 3,000 tuples on, and where tuples are broken, because longer training memorises them.
+        Whether training is short: 20 epochs of a one-cycle schedule on principal components. With
+        many tuples that is as accurate as 100 epochs on all pixels at a constant rate, in a tenth
+        of the time; with few it is not. By default it is short from 3,000 tuples on, and where
+        tuples are broken, because longer training memorises them.
     n_epochs, batch_size : int, optional
-        Number of epochs, and of tuples in a minibatch. By default `short` and the number of tuples decide: a short
-        training of more than 50,000 sees a million in all, and each at least five times.
+        Number of epochs, and of tuples in a minibatch. By default `short` and the number of tuples
+        decide: a short training of more than 50,000 sees a million in all, and each at least five
+        times.
     learning_rate, weight_decay : float, optional
         Settings of Adam; the weight decay is an L2 penalty. By default `short` decides.
     rates : mapping from str to float, optional
-        Factors of the learning rate for parts of a module, by the beginning of their parameters' names.
+        Factors of the learning rate for parts of a module, by the beginning of their parameters'
+        names.
     method : str
-        A name of `mdpu.methods` that sees no labels and scores rows. ``bag-relu`` uses what the members of a tuple say
-        together; ``relu``, ``abs`` and ``ure`` are the paper's.
+        A name of `mdpu.methods` that sees no labels and scores rows. ``bag-relu`` uses what the
+        members of a tuple say together; ``relu``, ``abs`` and ``ure`` are the paper's.
     loss : {'logistic', 'ramp', 'squared', 'hinge', 'usual-ramp', 'sigmoid'}
-        A loss of Table I, or one of the last two. Methods on bags have their own loss and ignore it.
+        A loss of Table I, or one of the last two. Methods on bags have their own loss and ignore
+        it.
     standardize : bool
         Whether the columns of a table of floats are centred and scaled, and their outliers pulled
         in; missing values become the centre. The other learners always do this; without it, missing
@@ -100,8 +112,8 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         Precision of the matrix products.
     device : {'auto', 'cpu', 'cuda'}
     callbacks : sequence of callable
-        Called after each epoch with the epoch, from 1, and its row of ``history_`` as a dict. Training stops after an
-        epoch for which one returns True. An error in one ends `fit`.
+        Called after each epoch with the epoch, from 1, and its row of ``history_`` as a dict.
+        Training stops after an epoch for which one returns True. An error in one ends `fit`.
     """
 
     network: Any = None
@@ -130,20 +142,34 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         check_choice("standardize", self.standardize, (True, False))
         check_choice("short", self.short, (None, True, False))
         if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
-            raise UserError(f"callbacks is {self.callbacks!r}; a list of functions of epoch and row is needed")
+            raise UserError(
+                f"callbacks is {self.callbacks!r}; a list of functions of epoch and row is needed"
+            )
         if isinstance(self.network, type):
-            raise UserError(f"network is the {self.network}; give a module, or a function from a row's shape to one")
+            raise UserError(
+                f"network is the {self.network}; give a module, or a function from a row's shape "
+                "to one"
+            )
         choose_device(self.device)
         method = load_method(self.method)
-        if method.objective is None or method.outputs > 1 or method.sees_labels or method.estimates_prior:
-            raise UserError(f"method is {self.method}; it must score rows, see no labels and use the given prior")
+        if (
+            method.objective is None
+            or method.outputs > 1
+            or method.sees_labels
+            or method.estimates_prior
+        ):
+            raise UserError(
+                f"method is {self.method}; it must score rows, see no labels and use the given "
+                "prior"
+            )
         check_choice("loss", self.loss, tuple(LOSSES))
         if self.n_epochs is not None:
             check_count("n_epochs", self.n_epochs)
         short = (n >= SHORT_FROM or broken) if self.short is None else self.short
         values = _defaults(n, short, broken)
         given = {
-            name: getattr(self, name) for name in ("batch_size", "learning_rate", "weight_decay", "network", "rates")
+            name: getattr(self, name)
+            for name in ("batch_size", "learning_rate", "weight_decay", "network", "rates")
         }
         given["epochs"] = self.n_epochs
         values |= {name: value for name, value in given.items() if value is not None}
@@ -173,20 +199,31 @@ class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             return stops() or asked
 
         (model,) = train(
-            task, rows, [sample], [seed], settings, device=choose_device(self.device), on_epoch_end=on_epoch_end
+            task,
+            rows,
+            [sample],
+            [seed],
+            settings,
+            device=choose_device(self.device),
+            on_epoch_end=on_epoch_end,
         )
         objective = model.history["objective"]
         n_steps = len(objective) * -(-len(sample.tuples) // settings.batch_size)
         if lost := int(objective.isna().sum()):
             warn(
-                f"training diverged: the objective of the last {lost} epochs is not finite; lower learning_rate",
+                f"training diverged: the objective of the last {lost} epochs is not finite; lower "
+                "learning_rate",
                 ConvergenceWarning,
             )
         elif len(objective) > 2 and objective.nunique() == 1:
-            warn("training does not move: the objective is the same in every epoch; change network", ConvergenceWarning)
+            warn(
+                "training does not move: the objective is the same in every epoch; change network",
+                ConvergenceWarning,
+            )
         elif n_steps < FEW_STEPS:
             warn(
-                f"{len(objective)} epochs with batch_size={settings.batch_size} are {n_steps} steps of the optimizer, "
+                f"{len(objective)} epochs with batch_size={settings.batch_size} are {n_steps} "
+                "steps of the optimizer, "
                 "too few to learn much; raise n_epochs or lower batch_size",
                 ConvergenceWarning,
             )
@@ -197,8 +234,16 @@ def _defaults(n: int, short: bool, broken: bool) -> dict[str, Any]:
     """Return the settings of a training on `n` tuples that no parameter sets."""
     passes = max(5, -(-1_000_000 // n))
     if short:
-        values = {"network": "components", "schedule": "one-cycle", "epochs": min(20, passes), "learning_rate": 3e-3}
-        values |= {"batch_size": min(500, max(64, n // 20)), "weight_decay": 6e-3 if broken else 3e-4}
+        values = {
+            "network": "components",
+            "schedule": "one-cycle",
+            "epochs": min(20, passes),
+            "learning_rate": 3e-3,
+        }
+        values |= {
+            "batch_size": min(500, max(64, n // 20)),
+            "weight_decay": 6e-3 if broken else 3e-4,
+        }
     else:
         values = {"network": "mlp", "epochs": min(100, passes), "learning_rate": 1e-3}
         values |= {"batch_size": 64 if n <= 10_000 else 256, "weight_decay": 5e-4}
@@ -212,15 +257,21 @@ def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
             preparation = prepare(settings, rows)
             module = make_network(settings, preparation, 1, 0)
             if isinstance(module, torch.jit.ScriptModule):
-                raise UserError("network is a scripted module (torch.jit); give the Python module it was made from")
+                raise UserError(
+                    "network is a scripted module (torch.jit); give the Python module it was made "
+                    "from"
+                )
             network = Networks([module], preparation, 1, torch.device("cpu"), settings)
             network(preparation(rows)[None]).sum().backward()
     except UserError:
         raise
     except Exception as error:  # a user's code may raise anything
-        given = "pictures (N, C, H, W)" if rows.ndim > 2 else f"float32 vectors (N, {rows.shape[1]})"
+        given = (
+            "pictures (N, C, H, W)" if rows.ndim > 2 else f"float32 vectors (N, {rows.shape[1]})"
+        )
         raise UserError(
-            f"network does not train on rows of shape {rows.shape[1:]} ({printable(str(error))[:200]}); a module takes "
+            f"network does not train on rows of shape {rows.shape[1:]} "
+            f"({printable(str(error))[:200]}); a module takes "
             f"{given} and returns (N, 1), and a function takes the shape of a row"
         ) from error
 
@@ -229,11 +280,22 @@ def _check_columns(X: Any) -> None:
     """Raise `UserError` if columns of a frame have one name, or rows hold dates."""
     types = X.dtypes if hasattr(X, "columns") else [getattr(X, "dtype", None)]
     names = list(X.columns) if hasattr(X, "columns") else ["rows"]
-    if repeated := sorted({str(name) for name in names if names.count(name) > 1} if len({*names}) < len(names) else ()):
-        raise UserError(f"columns share a name: {', '.join(repeated)}; give each column a name of its own")
-    dates = [str(name) for name, dtype in zip(names, types, strict=True) if getattr(dtype, "kind", None) in ("m", "M")]
+    if repeated := sorted(
+        {str(name) for name in names if names.count(name) > 1} if len({*names}) < len(names) else ()
+    ):
+        raise UserError(
+            f"columns share a name: {', '.join(repeated)}; give each column a name of its own"
+        )
+    dates = [
+        str(name)
+        for name, dtype in zip(names, types, strict=True)
+        if getattr(dtype, "kind", None) in ("m", "M")
+    ]
     if dates:
-        raise UserError(f"{', '.join(dates)}: dates are not numbers; give numbers made from them, such as dt.dayofweek")
+        raise UserError(
+            f"{', '.join(dates)}: dates are not numbers; give numbers made from them, such as "
+            "dt.dayofweek"
+        )
 
 
 def _check_pictures(rows: Any) -> None:
@@ -257,7 +319,9 @@ def _enough(estimate: PriorProfile) -> str:
 
 
 def _is_complete(sample: TupleData) -> bool:
-    """Whether all groups were collected, and only bounds on their numbers of positives are known."""
+    """Whether all groups were collected, and only bounds on their numbers of positives are
+    known.
+    """
     return isinstance(sample, CountedTuples) and sample.complete
 
 
@@ -288,12 +352,14 @@ class Choice:
         return f"{self.name} ({self.reason})"
 
 
-# -- the classifiers ----------------------------------------------------------------------------------
+# -- the classifiers -------------------------------------------------------------------------------
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Shared by both classifiers. Inside, scores and priors are those of the class that the law favours (`_sign`)."""
+    """Shared by both classifiers. Inside, scores and priors are those of the class that the law
+    favours (`_sign`).
+    """
 
     prior: float | None = field(default=None, kw_only=False)
     broken: float = 0.0
@@ -319,7 +385,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
         tags.target_tags.required = True
-        tags.input_tags.sparse, tags.input_tags.allow_nan = self._takes("sparse"), self._takes("allow_nan")
+        tags.input_tags.sparse = self._takes("sparse")
+        tags.input_tags.allow_nan = self._takes("allow_nan")
         return tags
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -332,24 +399,24 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
     def fit(self, X: Any, y: Any) -> Self:
         """Train on tuples and unlabeled rows: ``fit(tuples, unlabeled)``.
 
-        ``fit(rows, groups)`` is the form for scikit-learn's tools, ``fit(rows, sample)`` that of the library. A call
-        that fails or is interrupted leaves what was learned before.
+        ``fit(rows, groups)`` is the form for scikit-learn's tools, ``fit(rows, sample)`` that of
+        the library. A call that fails or is interrupted leaves what was learned before.
 
         Parameters
         ----------
         X : ndarray, shape (n, M, ...), or sequence of n ndarrays or frames, shapes (M_i, ...)
-            The members of each tuple: uint8 grey values, or numbers. In the other forms rows (N, ...), those of tuples
-            and the unlabeled ones.
+            The members of each tuple: uint8 grey values, or numbers. In the other forms rows (N,
+            ...), those of tuples and the unlabeled ones.
         y : ndarray, shape (n_unlabeled, ...), or int64, shape (N,), or TupleData
-            Unlabeled rows. Or, for each row, the number of its tuple as `mdpu.data.number_groups` gives it, and -1
-            where it is unlabeled. Or the indices of both in the rows, where one may stand more than once and others not
-            at all.
+            Unlabeled rows. Or, for each row, the number of its tuple as `mdpu.data.number_groups`
+            gives it, and -1 where it is unlabeled. Or the indices of both in the rows, where one
+            may stand more than once and others not at all.
 
         Raises
         ------
         UserError
-            If a parameter is refused, parameters and data do not fit together, or `prior` is None and the sample is not
-            enough to estimate it.
+            If a parameter is refused, parameters and data do not fit together, or `prior` is None
+            and the sample is not enough to estimate it.
         """
         return self._fit_or_restore(X, y, None)
 
@@ -370,7 +437,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
     def _fit(self, X: Any, y: Any) -> Self:
         self._check_parameters()
         rows, sample = self._sample(X, y)
-        choice, seed = self._choose_learner(rows, sample), self._seed()
+        choice = self._choose_learner(rows, sample)
+        seed = self._seed()
         self._begin_callbacks(choice, rows, sample)
         estimate = None
         if self.prior is not None:
@@ -447,7 +515,10 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         if self.broken != 0:
             check_share("broken", self.broken)
             if self._counts is not None:
-                raise UserError("broken is the share of tuples that break a law, but counts were given; leave one out")
+                raise UserError(
+                    "broken is the share of tuples that break a law, but counts were given; leave "
+                    "one out"
+                )
         if isinstance(self.learner, str):
             check_choice("learner", self.learner, LEARNERS)
         elif isinstance(self.learner, Network):
@@ -456,26 +527,37 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
             check_student(self.learner)
 
     def _sample(self, X: Any, y: Any) -> tuple[Any, TupleData]:
-        """Return the different rows and the sample to learn from, with counts or with members put back if need be."""
+        """Return the different rows and the sample to learn from, with counts or with members put
+        back if need be.
+        """
         rows, sample = self._read(X, y, reset=True)
         if self._counts is not None:
             sample = CountedTuples.of(sample, self._counts, complete=y is None)
         if self.unlabeled_is == "remainder" and not _is_complete(sample):
             sample = _put_back(sample)
         if len(sample.unlabeled) < 2:
-            raise UserError("one unlabeled row says nothing of positives; give as many as there are tuples")
+            raise UserError(
+                "one unlabeled row says nothing of positives; give as many as there are tuples"
+            )
         for part, what in ((sample.tuples, "tuples"), (sample.unlabeled, "unlabeled rows")):
             if len(part) < FEW:
-                warn(f"{len(part)} {what} are too few to learn from or to judge by; give {FEW} or more")
+                warn(
+                    f"{len(part)} {what} are too few to learn from or to judge by; give {FEW} or "
+                    "more"
+                )
         return different_rows(rows, sample)
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, TupleData]:
         """Return rows (N, ...) and the sample that names them, whatever form they were given in."""
         if y is None and self._counts is None:
-            raise UserError("requires y to be passed, but the target y is None; give unlabeled rows, or groups")
+            raise UserError(
+                "requires y to be passed, but the target y is None; give unlabeled rows, or groups"
+            )
         complete = y is None
         if complete and hasattr(X, "columns"):
-            raise UserError("with counts alone, X is a list with the rows of each group, but it is one frame")
+            raise UserError(
+                "with counts alone, X is a list with the rows of each group, but it is one frame"
+            )
         if complete:  # groups alone, whose counts are known, are unlabeled too
             y = X[0]
         if not isinstance(y, TupleData):
@@ -483,7 +565,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
                 y = y if hasattr(y, "ndim") else np.asarray(y)
             except ValueError:
                 raise UserError(
-                    "y holds rows of several shapes; if tuples and unlabeled rows are swapped, give the tuples first"
+                    "y holds rows of several shapes; if tuples and unlabeled rows are swapped, "
+                    "give the tuples first"
                 ) from None
             if y.ndim != 1:
                 X, y = join_groups(X, y)
@@ -492,7 +575,9 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
             check_samples([y], rows.shape[0])
             return rows, without_repeats(rows, y)
         if rows.shape[0] != len(y) and np.issubdtype(np.asarray(y).dtype, np.integer):
-            raise UserError(f"X holds {rows.shape[0]} rows, but y the groups of {len(y)}; give one for each")
+            raise UserError(
+                f"X holds {rows.shape[0]} rows, but y the groups of {len(y)}; give one for each"
+            )
         sample = sample_of(np.asarray(y))
         return rows, sample if complete else without_repeats(rows, sample)
 
@@ -500,7 +585,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         """Return rows as scikit-learn checks them, in the types that learners take."""
         if not reset and (ndim := getattr(X, "ndim", 1)) not in (1, self._ndim):
             raise UserError(
-                f"rows have {ndim} axes, but the classifier was trained on rows with {self._ndim}; give single "
+                f"rows have {ndim} axes, but the classifier was trained on rows with {self._ndim}; "
+                "give single "
                 "rows, such as tuples.reshape(-1, *tuples.shape[2:])"
             )
         _check_columns(X)
@@ -510,14 +596,19 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         }
         try:
             rows: Any = validate_data(self, X, reset=reset, allow_nd=True, **options)
-            if not sparse.issparse(rows) and rows.dtype != np.uint8 and not np.issubdtype(rows.dtype, np.floating):
+            if (
+                not sparse.issparse(rows)
+                and rows.dtype != np.uint8
+                and not np.issubdtype(rows.dtype, np.floating)
+            ):
                 rows = rows.astype(np.float64 if rows.dtype.itemsize > 2 else np.float32)
         except ValueError as error:
             if "could not convert string" not in str(error):
                 raise
             of = [*X.select_dtypes(exclude="number")] if hasattr(X, "select_dtypes") else "rows"
             raise UserError(
-                f"{of} hold text or categories; put an encoder before the classifier in a Pipeline, such as "
+                f"{of} hold text or categories; put an encoder before the classifier in a "
+                "Pipeline, such as "
                 "make_column_transformer((OneHotEncoder(), columns), remainder='passthrough')"
             ) from None
         if reset:
@@ -536,29 +627,44 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
 
     def _choose_learner(self, rows: Any, sample: TupleData) -> Choice:
         """Return the learner that `learner` names, or "auto" where several must be compared."""
-        counted, n = isinstance(sample, CountedTuples), len(sample.tuples)
-        is_network = self.learner == "network" if isinstance(self.learner, str) else isinstance(self.learner, Network)
+        counted = isinstance(sample, CountedTuples)
+        n = len(sample.tuples)
+        is_network = (
+            self.learner == "network"
+            if isinstance(self.learner, str)
+            else isinstance(self.learner, Network)
+        )
         if counted and is_network:
             raise UserError(
-                "learner is a network, and networks learn from tuples of one law; take learner='student' or 'linear', "
+                "learner is a network, and networks learn from tuples of one law; take "
+                "learner='student' or 'linear', "
                 "or in a loop of your own a TupleLoss for each pair of counts"
             )
         if is_network:
             _check_pictures(rows)
         if not isinstance(self.learner, str):
-            return Choice("network" if is_network else "student", f"learner={type(self.learner).__name__}")
+            return Choice(
+                "network" if is_network else "student", f"learner={type(self.learner).__name__}"
+            )
         if self.learner != "auto":
             return Choice(self.learner, "as learner says")
         if n < COMPARED_FROM:
-            return Choice("linear" if sparse.issparse(rows) else "student", f"{n} tuples, too few to compare learners")
+            return Choice(
+                "linear" if sparse.issparse(rows) else "student",
+                f"{n} tuples, too few to compare learners",
+            )
         alike = self._suits_networks(rows, sample)
         if n > STUDENT_UP_TO and (alike or sparse.issparse(rows)):
-            return Choice("network" if alike else "linear", f"{n} tuples, more than {STUDENT_UP_TO}")
+            return Choice(
+                "network" if alike else "linear", f"{n} tuples, more than {STUDENT_UP_TO}"
+            )
         return Choice("auto", "to be compared")
 
     @staticmethod
     def _suits_networks(rows: Any, sample: TupleData) -> bool:
-        """Return whether networks can learn from a sample: rows are dense and finite, tuples of one size and law."""
+        """Return whether networks can learn from a sample: rows are dense and finite, tuples of one
+        size and law.
+        """
         dense = not (isinstance(sample, CountedTuples) or sample.is_ragged or sparse.issparse(rows))
         return dense and (rows.ndim == 2 or bool(np.isfinite(rows).all()))
 
@@ -568,14 +674,18 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         return ["student", "linear", *networks]
 
     def _compare(self, rows: Any, sample: TupleData, prior: float, seed: int | str) -> Choice:
-        """Return the learner with the least loss on a quarter of the sample, of those trained on the rest.
+        """Return the learner with the least loss on a quarter of the sample, of those trained on
+        the rest.
 
         ``benchmarks/learners.py`` has the figures.
         """
         bags = Bags.of(sample, self._learned_law)
         kept, held = split_folds(bags, seed, 4, COMPARED)[0][0]
-        places = np.unique(np.concatenate([held.unlabeled, *(part.tuples.ravel() for part in held.parts)]))
-        scores, losses = np.zeros(rows.shape[0]), {}
+        places = np.unique(
+            np.concatenate([held.unlabeled, *(part.tuples.ravel() for part in held.parts)])
+        )
+        scores = np.zeros(rows.shape[0])
+        losses = {}
         for name in self._compared(rows, sample):
             if name == "network":
                 part = TupleData(kept.parts[0].tuples, kept.unlabeled)
@@ -596,7 +706,9 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
                 student = {} if isinstance(self.learner, str) else {"student": self.learner}
                 self.model_ = fit_student(rows, bags, prior, seed, **student)
 
-    def _fit_network(self, rows: Any, sample: TupleData, prior: float, seed: int | str, n: int | None = None) -> None:
+    def _fit_network(
+        self, rows: Any, sample: TupleData, prior: float, seed: int | str, n: int | None = None
+    ) -> None:
         """Train the network of `learner`, or the default one, with the settings for n tuples."""
         network = self.learner if isinstance(self.learner, Network) else Network()
         size = sample.tuples.shape[1]
@@ -604,8 +716,13 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         settings = network.settings(n or len(sample.tuples), broken=self.broken > 0)
         table = network.standardize and rows.ndim == 2 and np.issubdtype(rows.dtype, np.floating)
         self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
-        task = Task(network.method, size, prior, network.loss, None if law == Law.dominant(size) else law)
-        small = settings.network in ("mlp", "components")  # where threads wait for one another longer than they work
+        task = Task(
+            network.method, size, prior, network.loss, None if law == Law.dominant(size) else law
+        )
+        small = settings.network in (
+            "mlp",
+            "components",
+        )  # where threads wait for one another longer than they work
         threads = one_thread() if small else nullcontext()
         with self._task("network", settings.epochs) as end_epoch, threads:
             inputs = self._for_network(rows)
@@ -621,7 +738,9 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         return rows
 
     def _seed(self) -> int | str:
-        """Return the seed: integers and texts as they are, so that a run of the library can have the same."""
+        """Return the seed: integers and texts as they are, so that a run of the library can have
+        the same.
+        """
         if isinstance(self.random_state, str):
             return self.random_state
         if isinstance(self.random_state, int | np.integer) and self.random_state >= 0:
@@ -630,7 +749,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
             return int(check_random_state(self.random_state).randint(2**31 - 1))
         except ValueError:
             raise UserError(
-                f"random_state is {self.random_state!r}; an integer of at least 0, a RandomState, a text or None is "
+                f"random_state is {self.random_state!r}; an integer of at least 0, a RandomState, "
+                "a text or None is "
                 "needed"
             ) from None
 
@@ -650,7 +770,9 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         return 1
 
     def _mirrored(self, prior: float) -> float:
-        """Return the prior of the learned class given that of the positive one, or the other way round."""
+        """Return the prior of the learned class given that of the positive one, or the other way
+        round.
+        """
         return prior if self._sign > 0 else 1 - prior
 
     # -- the prior --------------------------------------------------------------------------------
@@ -666,21 +788,24 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         if estimate.known:
             if estimate.symmetric and getattr(self, "positive_by", None) is None:
                 warn(
-                    "the law is the same with the classes exchanged, so +1 is the larger class of the two that were "
+                    "the law is the same with the classes exchanged, so +1 is the larger class of "
+                    "the two that were "
                     "found; the data do not say which one that is; set positive_by to decide it"
                 )
             return estimate.prior
         ends = sorted((self._mirrored(estimate.low), self._mirrored(estimate.high)))
         says = {
             "not known": "nothing about the prior",
-            "bound only": f"only that, if they differ by the class alone, the prior lies between {ends[0]:.2f} and "
+            "bound only": "only that, if they differ by the class alone, the prior lies between "
+            f"{ends[0]:.2f} and "
             f"{ends[1]:.2f}",
             "does not fit": f"no prior: {self._apart(rows, sample)}",
         }[estimate.verdict]
         enough = _enough(estimate)
         if not self.guess_prior:
             raise UserError(
-                f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say {says}{enough}; "
+                f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say "
+                f"{says}{enough}; "
                 "give prior (--prior), more tuples, or larger tuples, or set guess_prior=True "
                 "(--guess-prior)"
             )
@@ -692,11 +817,19 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
     def _apart(self, rows: Any, sample: TupleData) -> str:
         """Return the sentence for tuples and unlabeled rows that the law fits at no prior."""
         names = getattr(self, "feature_names_in_", None)
-        best = [f"{at if names is None else names[at]} ({area:.2f})" for at, area in columns_apart(rows, sample)]
+        best = [
+            f"{at if names is None else names[at]} ({area:.2f})"
+            for at, area in columns_apart(rows, sample)
+        ]
         named = f"; the columns that tell them apart best are {', '.join(best)}" if best else ""
-        return "the law fits at none, so they differ by more than the class, or tuples break the law" + named
+        return (
+            "the law fits at none, so they differ by more than the class, or tuples break the law"
+            + named
+        )
 
-    def _compare_told_prior(self, prior: float, rows: Any, sample: TupleData, seed: int | str) -> PriorProfile:
+    def _compare_told_prior(
+        self, prior: float, rows: Any, sample: TupleData, seed: int | str
+    ) -> PriorProfile:
         """Return the sample's estimate of the prior; warn if the given prior does not fit.
 
         The warning says so if the prior would fit with the members put back.
@@ -708,35 +841,49 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
             text = (
                 f"tuples and unlabeled rows support no prior: {self._apart(rows, sample)}"
                 if misfits
-                else f"prior is {self.prior}, but tuples and unlabeled rows, if they differ by the class alone, "
-                f"support {ends[0]:.2f} to {ends[1]:.2f}; check prior, or whether the unlabeled rows were drawn as "
+                else f"prior is {self.prior}, but tuples and unlabeled rows, if they differ by the "
+                "class alone, "
+                f"support {ends[0]:.2f} to {ends[1]:.2f}; check prior, or whether the unlabeled "
+                "rows were drawn as "
                 "they come"
             )
             if self.unlabeled_is == "pool":
                 whole = estimate_prior(rows, _put_back(sample), self._learned_law, seed)
                 if whole.known and whole.fits(prior):
-                    text += '; they would fit as what the tuples left of a pool: see unlabeled_is="remainder"'
+                    text += (
+                        "; they would fit as what the tuples left of a pool: see "
+                        'unlabeled_is="remainder"'
+                    )
             warn(text)
         return estimate
 
     def _check_broken(self, prior: float, sample: TupleData) -> None:
         """Raise `UserError` if tuples break the law as often as random groups."""
-        laws = [replace(self._learned_law(size), refused=0.0) for size in np.unique(sample.sizes).tolist()]
+        laws = [
+            replace(self._learned_law(size), refused=0.0)
+            for size in np.unique(sample.sizes).tolist()
+        ]
         by_chance = max(1 - law.rate(prior) for law in laws)
         if self.broken >= by_chance:
             raise UserError(
-                f"broken is {self.broken:.2f}, but only a share {by_chance:.2f} of random groups at prior "
+                f"broken is {self.broken:.2f}, but only a share {by_chance:.2f} of random groups "
+                "at prior "
                 f"{self._mirrored(prior):.2f} breaks the law; check broken and prior"
             )
 
     def _warn_of_little_information(self, prior: float, sample: TupleData) -> None:
         """Warn of a prior near 0 or 1, where tuples say little."""
-        most = max(part.law.joint_information(prior) for part in Bags.of(sample, self._learned_law).parts)
-        told, constant = self._mirrored(prior), max(prior, 1 - prior)
+        most = max(
+            part.law.joint_information(prior) for part in Bags.of(sample, self._learned_law).parts
+        )
+        told = self._mirrored(prior)
+        constant = max(prior, 1 - prior)
         if constant >= 0.75 and most < LITTLE:
             warn(
-                f"at prior {told:.2f} a tuple says {most:.2f} nats of its members' classes; learners seldom "
-                f"beat the constant answer here, which is right in {100 * constant:.0f} %: compare with it, "
+                f"at prior {told:.2f} a tuple says {most:.2f} nats of its members' classes; "
+                "learners seldom "
+                f"beat the constant answer here, which is right in {100 * constant:.0f} %: compare "
+                "with it, "
                 "or take larger or stricter tuples"
             )
 
@@ -744,7 +891,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         answers = self._scores(rows[sample.unlabeled[:2000]]) > 0
         if len(answers) > 1 and answers.all() | ~answers.any():
             warn(
-                "every unlabeled row gets the same answer; the classifier has learned no difference: give more tuples, "
+                "every unlabeled row gets the same answer; the classifier has learned no "
+                "difference: give more tuples, "
                 "check prior, or take another learner"
             )
 
@@ -763,15 +911,17 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         Raises
         ------
         UserError
-            If the rows are unlike those of the training; or `prior_shift` is given and the method's scores are not
-            log-odds.
+            If the rows are unlike those of the training; or `prior_shift` is given and the method's
+            scores are not log-odds.
         """
         check_is_fitted(self)
         scores = self._sign * self._scores(self._checked(X, reset=False))
         return (scores + self._moved + self._prior_shift()).astype(np.float32)
 
     def _prior_shift(self, asked: str | None = None) -> float:
-        """Return the number that `prior_shift` adds to scores; it, and what is `asked`, need log-odds."""
+        """Return the number that `prior_shift` adds to scores; it, and what is `asked`, need
+        log-odds.
+        """
         if asked or self.prior_shift is not None:
             self._check_posterior(asked or "prior_shift")
         if self.prior_shift is None:
@@ -784,10 +934,16 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         """The trained network as a plain module on the CPU, from rows (N, ...) to scores (N,)."""
         check_is_fitted(self)
         if not isinstance(self.model_, Trained) or self.model_.preparation is None:
-            raise AttributeError(f"module_ exists for networks only; the learner is {self.learner_}")
+            raise AttributeError(
+                f"module_ exists for networks only; the learner is {self.learner_}"
+            )
         shift = self._moved + self._prior_shift()
         return PlainModule(
-            self.model_.module, self.model_.preparation, self.standardisation_, float(self._sign), shift
+            self.model_.module,
+            self.model_.preparation,
+            self.standardisation_,
+            float(self._sign),
+            shift,
         ).eval()
 
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -808,13 +964,16 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         return np.stack([expit(-scores), expit(scores)], axis=1)
 
     def _check_posterior(self, asked: str) -> None:
-        """Raise `UserError` unless the scores that were learned are log-odds, as those of the joint objective are."""
+        """Raise `UserError` unless the scores that were learned are log-odds, as those of the joint
+        objective are.
+        """
         if not isinstance(self.model_, Trained):
             return
         task = self.model_.task
         if not load_method(task.method).gives_log_odds(task.loss):
             raise UserError(
-                f"{asked} needs scores that are log-odds, but those of method {task.method} with the loss {task.loss} "
+                f"{asked} needs scores that are log-odds, but those of method {task.method} with "
+                f"the loss {task.loss} "
                 "are not; take method bag-relu, or relu with the loss logistic"
             )
 
@@ -849,7 +1008,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         if groups.ndim != 1 or not np.issubdtype(groups.dtype, np.integer):
             raise UserError(
                 "score needs true labels as y, -1 or +1, 0 or 1, or groups of join_groups or "
-                "number_groups with cv=TupleKFold(); tuples and unlabeled rows are for risk_estimate"
+                "number_groups with cv=TupleKFold(); tuples and unlabeled rows are for "
+                "risk_estimate"
             )
         if sample_weight is not None:
             raise UserError("sample_weight is for true labels, but y holds groups; leave it out")
@@ -863,12 +1023,13 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         return value
 
     def risk_estimate(self, X: Any, y: Any, *, level: float = 0.95) -> Estimate:
-        """Estimate the error rate at the training prior from tuples and unlabeled rows, without labels.
+        """Estimate the error rate at the training prior from tuples and unlabeled rows, without
+        labels.
 
-        Theorem 1 holds for any loss, the 0-1 loss among them: Eq. 11 with the shares of positive answers among members
-        of tuples and among unlabeled rows. Tuples of several sizes give one estimate for each size, and their mean
-        by numbers. Rows that the classifier was trained on give too low an estimate. If the prior was estimated, the
-        interval includes its uncertainty.
+        Theorem 1 holds for any loss, the 0-1 loss among them: Eq. 11 with the shares of positive
+        answers among members of tuples and among unlabeled rows. Tuples of several sizes give one
+        estimate for each size, and their mean by numbers. Rows that the classifier was trained on
+        give too low an estimate. If the prior was estimated, the interval includes its uncertainty.
 
         Parameters
         ----------
@@ -882,42 +1043,50 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         rows, sample = self._read(X, y, reset=False)
         answers = self.predict(rows) > 0
         by_prior = partial(estimated_risk, answers, sample, law_of=self.law_of, level=level)
-        told, profile = self.prior_, estimated_profile(self)
-        return with_uncertain_prior(lambda prior: {"risk": by_prior(prior)}, told, profile, level)["risk"]
+        told = self.prior_
+        profile = estimated_profile(self)
+        return with_uncertain_prior(lambda prior: {"risk": by_prior(prior)}, told, profile, level)[
+            "risk"
+        ]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MDPUClassifier(TupleEstimator):
-    """A classifier learned from tuples, at least half of whose members are positive, and unlabeled rows.
+    """A classifier learned from tuples, at least half of whose members are positive, and unlabeled
+    rows.
 
     Parameters
     ----------
     prior : float, optional
-        Share of positives among the unlabeled rows, in (0, 1). By default it is estimated (`PriorProfile` has the
-        limits). `fit` refuses a sample that is not enough to estimate it.
+        Share of positives among the unlabeled rows, in (0, 1). By default it is estimated
+        (`PriorProfile` has the limits). `fit` refuses a sample that is not enough to estimate it.
     dominant : {'positive', 'negative'}
         The class that at least half of each tuple's members are of.
     broken : float
         Share of the tuples, in [0, 1), that break the rule.
     learner : {'auto', 'student', 'linear', 'network'}, Network or scikit-learn classifier
-        ``student``: boosted trees on the soft labels of a kernel machine; any scikit-learn classifier with
-        ``sample_weight`` and ``predict_proba`` can replace them. ``linear``: a linear model of the joint objective,
-        which takes sparse rows. ``network``: as a `Network` with other parameters. ``auto`` trains all three on three
-        quarters of the sample, takes the one that best tells the tuples of the last quarter from groups of its
-        unlabeled rows, and trains it on the whole. Tuples of several sizes, with counts or of sparse rows have no
-        network. With fewer than 100 tuples it is the student, or for sparse rows the linear model; with more than
-        20,000 it is the network, where possible. Nothing but this parameter and the data decides the family of models.
-        Learners without a network take one thread.
+        ``student``: boosted trees on the soft labels of a kernel machine; any scikit-learn
+        classifier with ``sample_weight`` and ``predict_proba`` can replace them. ``linear``: a
+        linear model of the joint objective, which takes sparse rows. ``network``: as a `Network`
+        with other parameters. ``auto`` trains all three on three quarters of the sample, takes the
+        one that best tells the tuples of the last quarter from groups of its unlabeled rows, and
+        trains it on the whole. Tuples of several sizes, with counts or of sparse rows have no
+        network. With fewer than 100 tuples it is the student, or for sparse rows the linear model;
+        with more than 20,000 it is the network, where possible. Nothing but this parameter and the
+        data decides the family of models. Learners without a network take one thread.
     guess_prior : bool
-        Whether `fit` guesses the prior if the sample is not enough to estimate it, instead of refusing the sample.
+        Whether `fit` guesses the prior if the sample is not enough to estimate it, instead of
+        refusing the sample.
     compare_prior : bool
         Whether `fit` compares a given `prior` with its estimate, and warns if they do not fit.
     unlabeled_is : {'pool', 'remainder'}
-        Whether the unlabeled rows are draws from the pool, or the rest of the pool after the tuples were taken out. In
-        the second case the members are put back, and `prior` is that of the whole pool.
+        Whether the unlabeled rows are draws from the pool, or the rest of the pool after the tuples
+        were taken out. In the second case the members are put back, and `prior` is that of the
+        whole pool.
     prior_shift : float, optional
-        Prior where the classifier will be used, if it differs from that of the unlabeled rows. It moves the scores by
-        the difference of the log-odds of the two priors, and can be set after `fit`.
+        Prior where the classifier will be used, if it differs from that of the unlabeled rows. It
+        moves the scores by the difference of the log-odds of the two priors, and can be set after
+        `fit`.
     random_state : int, RandomState, str or None
         Seed of all random numbers of `fit`. A text names a trial, as in the pipeline.
 
@@ -928,26 +1097,28 @@ class MDPUClassifier(TupleEstimator):
     prior_ : float
         The prior, given or estimated.
     prior_estimate_ : PriorProfile or None
-        The sample's estimate of the prior of the positive class, with its interval. None if `prior` is given and
-        `compare_prior` is False.
+        The sample's estimate of the prior of the positive class, with its interval. None if `prior`
+        is given and `compare_prior` is False.
     learner_ : Choice
         The learner and the reason for it.
     history_ : DataFrame
-        One row per epoch, for networks: ``epoch``, from 1, ``objective``, and the measures of the method.
+        One row per epoch, for networks: ``epoch``, from 1, ``objective``, and the measures of the
+        method.
     n_iter_ : int
         Epochs that a network was trained for.
     module_ : Module
-        A plain PyTorch module, for networks: from rows (N, ...) as they are, standardisation included, to the scores of
-        `decision_function`.
+        A plain PyTorch module, for networks: from rows (N, ...) as they are, standardisation
+        included, to the scores of `decision_function`.
     model_ : mdpu.train.Trained or callable
         The trained model inside.
 
     Notes
     -----
-    scikit-learn's tools cut `X` and `y` by rows, so `fit` also takes the data as one array of rows, with each row's
-    tuple as a number; see `fit`, `join_groups` and `number_groups`. The numbers carry the sizes of the tuples, so that
-    `fit` refuses any that a splitter has cut. In that form a `Pipeline` scales the rows, and `GridSearchCV` works with
-    ``cv=TupleKFold()`` and ``scoring=negative_risk``.
+    scikit-learn's tools cut `X` and `y` by rows, so `fit` also takes the data as one array of rows,
+    with each row's tuple as a number; see `fit`, `join_groups` and `number_groups`. The numbers
+    carry the sizes of the tuples, so that `fit` refuses any that a splitter has cut. In that form a
+    `Pipeline` scales the rows, and `GridSearchCV` works with ``cv=TupleKFold()`` and
+    ``scoring=negative_risk``.
 
     Examples
     --------
@@ -970,7 +1141,9 @@ class MDPUClassifier(TupleEstimator):
     dominant: Literal["positive", "negative"] = "positive"
 
     def law_of(self, size: int) -> Law:
-        """Return the law of the tuples of one size: at least half of the members are of the dominant class."""
+        """Return the law of the tuples of one size: at least half of the members are of the
+        dominant class.
+        """
         law = Law.dominant(size) if self.dominant == "positive" else Law.between(size, 0, size // 2)
         return law.broken(self.broken) if self.broken else law
 
@@ -987,20 +1160,22 @@ class MDPUClassifier(TupleEstimator):
 class TupleClassifier(TupleEstimator):
     """A classifier learned from tuples of any symmetric law and unlabeled rows.
 
-    A random group of M rows with k positives is collected as a tuple with the weight w_k. Weights (0, 1, 0) are
-    dissimilar pairs, (1, 0, 1) similar ones, (0, 1, 0, 0) triples with exactly one positive.
+    A random group of M rows with k positives is collected as a tuple with the weight w_k. Weights
+    (0, 1, 0) are dissimilar pairs, (1, 0, 1) similar ones, (0, 1, 0, 0) triples with exactly one
+    positive.
 
     Parameters
     ----------
     prior : float, optional
-        Share of positives among the unlabeled rows, in (0, 1). By default it is estimated, see `PriorProfile`. `fit`
-        refuses a sample that is not enough to estimate it.
+        Share of positives among the unlabeled rows, in (0, 1). By default it is estimated, see
+        `PriorProfile`. `fit` refuses a sample that is not enough to estimate it.
     law : Law, array_like or callable
-        The law, or its weights w_0 .. w_M; or a function from a tuple size to a law, such as ``Law.dominant``, for
-        tuples of several sizes, from which networks do not learn.
+        The law, or its weights w_0 .. w_M; or a function from a tuple size to a law, such as
+        ``Law.dominant``, for tuples of several sizes, from which networks do not learn.
     positive_by : int, str or (rows, labels), optional
-        Decides which class is +1 if the law stays the same when the classes are exchanged, as that of similar pairs
-        does: a column by number or name, whose mean is larger among positives; or a few rows with labels, -1 or +1.
+        Decides which class is +1 if the law stays the same when the classes are exchanged, as that
+        of similar pairs does: a column by number or name, whose mean is larger among positives; or
+        a few rows with labels, -1 or +1.
     **parameters
         The other parameters, and the attributes, are those of `MDPUClassifier`.
     """
@@ -1014,18 +1189,28 @@ class TupleClassifier(TupleEstimator):
         return -1 if self._exchanged else 1
 
     def _check_tie(self, prior: float, rows: Any, sample: TupleData) -> None:
-        """Warn of classes that nothing tells apart, and refuse a `positive_by` that cannot do so."""
+        """Warn of classes that nothing tells apart, and refuse a `positive_by` that cannot do
+        so.
+        """
         laws = [part.law.weights for part in Bags.of(sample, self._learned_law).parts]
         symmetric = all(weights == weights[::-1] for weights in laws)
         if self.positive_by is None:
-            if symmetric and self.prior is not None and abs(prior - 0.5) <= max(TIE, len(sample.tuples) ** -0.5):
+            if (
+                symmetric
+                and self.prior is not None
+                and abs(prior - 0.5) <= max(TIE, len(sample.tuples) ** -0.5)
+            ):
                 warn(
-                    f"the law is the same with the classes exchanged, and prior {self.prior} is too near 1/2 to tell "
-                    "them apart; set positive_by to a column with a larger mean among positives, or to labelled rows"
+                    f"the law is the same with the classes exchanged, and prior {self.prior} is "
+                    "too near 1/2 to tell "
+                    "them apart; set positive_by to a column with a larger mean among positives, "
+                    "or to labelled rows"
                 )
             return
         if not symmetric:
-            raise UserError("positive_by is given, but the law tells the classes apart; leave it out")
+            raise UserError(
+                "positive_by is given, but the law tells the classes apart; leave it out"
+            )
         if not isinstance(self.positive_by, tuple) or len(self.positive_by) != 2:
             self._column(rows)
 
@@ -1034,27 +1219,39 @@ class TupleClassifier(TupleEstimator):
         names = [*getattr(self, "feature_names_in_", ())]
         place = names.index(self.positive_by) if self.positive_by in names else self.positive_by
         if rows.ndim != 2 or isinstance(place, bool) or place not in range(rows.shape[1]):
-            raise UserError(f"positive_by is {self.positive_by!r}; give a column's number or name, or (rows, labels)")
+            raise UserError(
+                f"positive_by is {self.positive_by!r}; give a column's number or name, or (rows, "
+                "labels)"
+            )
         column: Any = rows[:, [place]]
         return np.asarray(column.sum(axis=1), np.float64).ravel()  # of sparse rows too
 
     def _name_classes(self, rows: Any, sample: TupleData) -> None:
-        """Exchange the classes if `positive_by` says so, and move the scores to the prior again if it was given."""
+        """Exchange the classes if `positive_by` says so, and move the scores to the prior again if
+        it was given.
+        """
         scores = self._scores(rows[sample.unlabeled])
         if isinstance(self.positive_by, tuple):
             given, labels = self.positive_by
             own, labels = self._scores(self._checked(given, reset=False)), np.asarray(labels)
             if labels.shape != own.shape or not np.isin(labels, (-1, 1)).all():
-                raise UserError("positive_by must be (rows, labels) with a label, -1 or +1, for each row")
+                raise UserError(
+                    "positive_by must be (rows, labels) with a label, -1 or +1, for each row"
+                )
             excess = own * labels  # of log-likelihood
             clear = abs(excess.sum())
         else:
             column = self._column(rows[sample.unlabeled])
             seen = ~np.isnan(column)
-            excess = (column[seen] - column[seen].mean()) * (expit(scores[seen]) - expit(scores[seen]).mean())
+            excess = (column[seen] - column[seen].mean()) * (
+                expit(scores[seen]) - expit(scores[seen]).mean()
+            )
             clear = abs(excess.sum()) / max(float(np.sqrt((excess**2).sum())), TINY)
         if clear < SURE:
-            warn("positive_by hardly tells the classes apart; give another column, or more labelled rows")
+            warn(
+                "positive_by hardly tells the classes apart; give another column, or more labelled "
+                "rows"
+            )
         if excess.sum() < 0:
             self._exchanged = True
             if self.prior_estimate_ is not None and self.prior is None:
@@ -1064,24 +1261,27 @@ class TupleClassifier(TupleEstimator):
                 self._moved = float(shifted(-scores.astype(np.float64), self.prior_))
 
     def fit(self, X: Any, y: Any = None, counts: tuple[ArrayLike, ArrayLike] | None = None) -> Self:
-        """Train on tuples and unlabeled rows, or on tuples whose numbers of positives were observed within bounds.
+        """Train on tuples and unlabeled rows, or on tuples whose numbers of positives were observed
+        within bounds.
 
         Parameters
         ----------
         X, y
-            As for `MDPUClassifier.fit`. With `counts`, `y` may be left out if all groups were collected, whatever was
-            observed of them. Then the members are draws at the prior, which need not be given, and the log loss of the
-            observations is minimised.
+            As for `MDPUClassifier.fit`. With `counts`, `y` may be left out if all groups were
+            collected, whatever was observed of them. Then the members are draws at the prior, which
+            need not be given, and the log loss of the observations is minimised.
         counts : (low, high), optional
-            The least and the largest number of positives in each tuple, numbers or integers (n,); they take the place
-            of `law`. Equal ones are exact counts (label proportions), (1, size) and (0, 0) the positive and negative
-            bags of multiple-instance learning. The bounds may depend on the number of positives only in that they
-            contain it. Networks do not learn from them.
+            The least and the largest number of positives in each tuple, numbers or integers (n,);
+            they take the place of `law`. Equal ones are exact counts (label proportions), (1, size)
+            and (0, 0) the positive and negative bags of multiple-instance learning. The bounds may
+            depend on the number of positives only in that they contain it. Networks do not learn
+            from them.
 
         Raises
         ------
         UserError
-            As `MDPUClassifier.fit`, and if counts are impossible, say nothing, or overlap where `y` is left out.
+            As `MDPUClassifier.fit`, and if counts are impossible, say nothing, or overlap where `y`
+            is left out.
         """
         return self._fit_or_restore(X, y, counts)
 
@@ -1094,19 +1294,27 @@ class TupleClassifier(TupleEstimator):
             If `law` is no law, or is for another size; or if the classifier was trained on counts.
         """
         if getattr(self, "_counts", None) is not None:
-            raise UserError("the classifier was trained on counts, not on a law; scores without labels need a law")
+            raise UserError(
+                "the classifier was trained on counts, not on a law; scores without labels need a "
+                "law"
+            )
         try:
             law = self.law(size) if callable(self.law) else self.law
             law = law if isinstance(law, Law) else Law(tuple(law))
         except (TypeError, ValueError) as error:
             if isinstance(error, UserError):
                 raise
-            raise UserError(f"law is {self.law!r}; a Law is needed, or weights w_0 .. w_M, like (0, 1, 1)") from None
+            raise UserError(
+                f"law is {self.law!r}; a Law is needed, or weights w_0 .. w_M, like (0, 1, 1)"
+            ) from None
         if law.size != size:
             raise UserError(
-                f"law is for {law.size} members, but a tuple has {size}; give a function from the size, like "
+                f"law is for {law.size} members, but a tuple has {size}; give a function from the "
+                "size, like "
                 "Law.dominant, for tuples of several sizes"
             )
         if self.broken and law.refused:
-            raise UserError("law says how many tuples are broken, and so does broken; leave one out")
+            raise UserError(
+                "law says how many tuples are broken, and so does broken; leave one out"
+            )
         return law.broken(self.broken) if self.broken else law

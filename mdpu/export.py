@@ -1,4 +1,6 @@
-"""A trained network as a plain PyTorch module, which needs nothing of this package and goes wherever torch goes."""
+"""A trained network as a plain PyTorch module, which needs nothing of this package and goes
+wherever torch goes.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from mdpu.networks import Preparation
 class PlainModule(nn.Module):
     """A trained network that turns rows as they are into scores (N,).
 
-    It holds a copy of the weights, on the CPU. Its state dict can be read into another such module, and `torch.export`
-    and ONNX take it for any number of rows.
+    It holds a copy of the weights, on the CPU. Its state dict can be read into another such module,
+    and `torch.export` and ONNX take it for any number of rows.
 
     Parameters
     ----------
@@ -44,8 +46,11 @@ class PlainModule(nn.Module):
         shift: float = 0.0,
     ) -> None:
         super().__init__()
-        self.network, self.sign, self.shift = copy.deepcopy(network).cpu(), sign, shift
-        self.is_picture, self.unit = preparation.is_picture, preparation.unit
+        self.network = copy.deepcopy(network).cpu()
+        self.sign = sign
+        self.shift = shift
+        self.is_picture = preparation.is_picture
+        self.unit = preparation.unit
         self.bound = None if standardisation is None else standardisation.bound
         buffers = {
             "pixels": preparation.pixels,
@@ -63,7 +68,9 @@ class PlainModule(nn.Module):
     def forward(self, rows: Tensor) -> Tensor:
         """Return the scores (N,) of rows (N, ...), log-odds where the method's scores are."""
         if self.bound is not None:
-            rows = torch.nan_to_num(((rows - self.centre) / self.scale).clamp(-self.bound, self.bound))
+            rows = torch.nan_to_num(
+                ((rows - self.centre) / self.scale).clamp(-self.bound, self.bound)
+            )
         x = rows.float() / self.unit
         if self.is_picture:
             x = x.permute(0, 3, 1, 2) if x.ndim == 4 else x.unsqueeze(1)  # (N, C, H, W)

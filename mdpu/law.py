@@ -1,9 +1,11 @@
-"""The law of a tuple: which groups of M a collector lets pass, and all that follows from it. No torch is imported.
+"""The law of a tuple: which groups of M a collector lets pass, and all that follows from it. No
+torch is imported.
 
-A random group of M whose members have the labels y is collected with the weight w(y) in [0, 1]. With r(x) = p(+1 | x)
-at the class prior pi_+, q = E[w(y)] for independent labels with P(y_i = +1) = r(x_i), and Z the value of q at the
-prior, a collected tuple has the density q / Z against M unlabeled instances (``docs/explanation/laws.md``, Theorem L1).
-The paper's law is `Law.dominant`: Lemmas 5 and 6 and the weights of Theorem 1 are what `Law` gives for it.
+A random group of M whose members have the labels y is collected with the weight w(y) in [0, 1].
+With r(x) = p(+1 | x) at the class prior pi_+, q = E[w(y)] for independent labels with P(y_i = +1) =
+r(x_i), and Z the value of q at the prior, a collected tuple has the density q / Z against M
+unlabeled instances (``docs/explanation/laws.md``, Theorem L1). The paper's law is `Law.dominant`:
+Lemmas 5 and 6 and the weights of Theorem 1 are what `Law` gives for it.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ TINY = 1e-12  # smaller probabilities are raised to it before their logarithm is
 
 
 class Coefficients(NamedTuple):
-    """Shares a and b of positives and of negatives among the members of tuples (Lemma 6), and a - pi_+ (Section IV)."""
+    """Shares a and b of positives and of negatives among the members of tuples (Lemma 6), and a -
+    pi_+ (Section IV).
+    """
 
     a: float
     b: float
@@ -37,7 +41,9 @@ class Coefficients(NamedTuple):
 
 
 class RiskWeights(NamedTuple):
-    """Factors of the mean losses l(g, +1) and l(g, -1) of members and of unlabeled instances in Eq. 11."""
+    """Factors of the mean losses l(g, +1) and l(g, -1) of members and of unlabeled instances in Eq.
+    11.
+    """
 
     tuple_positive: float
     tuple_negative: float
@@ -55,12 +61,14 @@ SCOPES: dict[Scope, tuple[tuple[int, int, int, int], tuple[int, int, int, int]]]
 
 
 class Identified(NamedTuple):
-    """The part of r and the prior that tuples and unlabeled instances determine, if the prior is not given.
+    """The part of r and the prior that tuples and unlabeled instances determine, if the prior is
+    not given.
 
     Attributes
     ----------
     what : {'all', 'mirror', 'family'}
-        r and the prior; r or its mirror image 2 c - r; or r up to a factor, r' = c + t (r - c) with any t.
+        r and the prior; r or its mirror image 2 c - r; or r up to a factor, r' = c + t (r - c) with
+        any t.
     centre : float, optional
         c, unless all is identified. A mirror at 1/2 swaps the classes.
     """
@@ -70,14 +78,18 @@ class Identified(NamedTuple):
 
 
 def check_share(name: str, value: Any) -> float:
-    """Return a share, such as a prior or a level; raise `UserError` unless it is one number between 0 and 1."""
+    """Return a share, such as a prior or a level; raise `UserError` unless it is one number between
+    0 and 1.
+    """
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
         raise UserError(f"{name} is {value!r}; one number between 0 and 1 is needed")
     return float(value)
 
 
 def _numbers(size: Any) -> range:
-    """Return the numbers of positives, 0 .. M; raise `UserError` unless M is an integer of at least 1."""
+    """Return the numbers of positives, 0 .. M; raise `UserError` unless M is an integer of at least
+    1.
+    """
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
         raise UserError(f"tuple size is {size!r}; an integer of at least 1 is needed")
     return range(int(size) + 1)
@@ -92,7 +104,8 @@ class Law:
     weights : tuple of float
         Weights in [0, 1], not all equal, by the number of positives: w_0 .. w_M.
     refused : float
-        Share in [0, 1) of the collected groups that come from those which the weights refuse, see `broken`.
+        Share in [0, 1) of the collected groups that come from those which the weights refuse, see
+        `broken`.
 
     Raises
     ------
@@ -108,9 +121,13 @@ class Law:
         if not all(0 <= w <= 1 for w in self.weights):
             raise UserError(f"weights {self.weights} of a law are not all between 0 and 1")
         if len(set(self.weights)) < 2:
-            raise UserError(f"a law that collects all groups alike says nothing; its weights are {self.weights}")
+            raise UserError(
+                f"a law that collects all groups alike says nothing; its weights are {self.weights}"
+            )
         if not 0 <= self.refused < 1:
-            raise UserError(f"broken is {self.refused}; a share of tuples, from 0 to below 1, is needed")
+            raise UserError(
+                f"broken is {self.refused}; a share of tuples, from 0 to below 1, is needed"
+            )
 
     @classmethod
     def dominant(cls, size: int) -> Law:
@@ -140,7 +157,8 @@ class Law:
     def broken(self, share: float) -> Law:
         """Return this law with a share of all tuples, in [0, 1), from the groups that it refuses.
 
-        Their weights are then (1 - share) w / Z + share (1 - w) / (1 - Z), scaled to at most 1: see `at`.
+        Their weights are then (1 - share) w / Z + share (1 - w) / (1 - Z), scaled to at most 1: see
+        `at`.
         """
         return replace(self, refused=share)
 
@@ -150,19 +168,23 @@ class Law:
         return len(self.weights) - 1
 
     def at(self, prior: float) -> Law:
-        """Return the law without a share of broken tuples, its weights being those that this share gives at a prior."""
+        """Return the law without a share of broken tuples, its weights being those that this share
+        gives at a prior.
+        """
         if not self.refused:
             return self
         passed, other = self.passes(*_at(prior, self.size))
-        leak = self.refused * passed / ((1 - self.refused) * other)  # weight of refused groups in units of the others'
+        leak = (
+            self.refused * passed / ((1 - self.refused) * other)
+        )  # weight of refused groups in units of the others'
         passed, leak = 1 / max(1, leak), leak / max(1, leak)
         return Law(tuple(passed * w + leak * (1 - w) for w in self.weights))
 
     def passes(self, positive: Any, negative: Any) -> tuple[Any, Any]:
         """Return q and 1 - q of groups of independent members, by the weights as they are.
 
-        Both are sums of nonnegative terms, so that neither loses its digits, or its gradient, where the other rounds
-        to 1.
+        Both are sums of nonnegative terms, so that neither loses its digits, or its gradient, where
+        the other rounds to 1.
 
         Parameters
         ----------
@@ -174,7 +196,10 @@ class Law:
         q, other : ndarray or Tensor, shape (...)
         """
         if positive.shape[-1:] != (self.size,):
-            raise UserError(f"the law is for {self.size} members, but groups have the shape {tuple(positive.shape)}")
+            raise UserError(
+                f"the law is for {self.size} members, but groups have the shape "
+                f"{tuple(positive.shape)}"
+            )
         counts = count_law(positive, negative)
         return _weigh(counts, self.weights), _weigh(counts, tuple(1 - w for w in self.weights))
 
@@ -183,18 +208,24 @@ class Law:
         return float(self.at(prior).passes(*_at(prior, self.size))[0])
 
     def joint_information(self, prior: float) -> float:
-        """Return the information of a tuple about its members' classes, in nats, for separable classes.
+        """Return the information of a tuple about its members' classes, in nats, for separable
+        classes.
 
-        It is the Kullback-Leibler divergence of a tuple from M unlabeled instances, E_T[log(w / Z)]. Overlapping
-        classes give less.
+        It is the Kullback-Leibler divergence of a tuple from M unlabeled instances, E_T[log(w /
+        Z)]. Overlapping classes give less.
         """
         law = self.at(prior)
         passed, other = (float(part) for part in law.passes(*_at(prior, self.size)))
-        weight = sum(p * math.log(w) for p, w in zip(law.counts(prior), law.weights, strict=True) if w > 0)
-        return weight - math.log(passed) if passed < 0.5 else weight - math.log1p(-other)  # 1 - Z has the digits
+        weight = sum(
+            p * math.log(w) for p, w in zip(law.counts(prior), law.weights, strict=True) if w > 0
+        )
+        return (
+            weight - math.log(passed) if passed < 0.5 else weight - math.log1p(-other)
+        )  # 1 - Z has the digits
 
     def marginal_information(self, prior: float) -> float:
-        """Return the part of `joint_information` that is left if each member is seen by itself, in nats per tuple.
+        """Return the part of `joint_information` that is left if each member is seen by itself, in
+        nats per tuple.
 
         It is M times the divergence of a member's Bernoulli law of the class from Bernoulli(pi_+).
         """
@@ -209,10 +240,18 @@ class Law:
 
     def _negatives(self, prior: float) -> Floats:
         """Return the law of the number of negatives in a tuple, (M + 1,)."""
-        size, law, passed = self.size, np.zeros(self.size + 1), np.array(self.weights[::-1])
-        positive, negative, groups = math.log(check_share("prior", prior)), math.log1p(-prior), math.lgamma(size + 1)
+        size = self.size
+        law = np.zeros(self.size + 1)
+        passed = np.array(self.weights[::-1])
+        positive = math.log(check_share("prior", prior))
+        negative = math.log1p(-prior)
+        groups = math.lgamma(size + 1)
         logs = [
-            groups - math.lgamma(k + 1) - math.lgamma(size - k + 1) + (size - k) * positive + k * negative
+            groups
+            - math.lgamma(k + 1)
+            - math.lgamma(size - k + 1)
+            + (size - k) * positive
+            + k * negative
             for k in range(size + 1)
         ]
         for share, weights in ((1 - self.refused, passed), (self.refused, 1 - passed)):
@@ -227,38 +266,50 @@ class Law:
         """Draw the hidden labels of `n` tuples, (n, M), +1 or -1."""
         chances = self._negatives(prior)
         kinds = np.flatnonzero(chances)
-        drawn = kinds[np.searchsorted(np.cumsum(chances[kinds])[:-1], stream.uniform(n), side="right")]
-        ranks = np.argsort(np.argsort(stream.uniform(n, self.size), axis=1, kind="stable"), axis=1)  # (n, M)
+        drawn = kinds[
+            np.searchsorted(np.cumsum(chances[kinds])[:-1], stream.uniform(n), side="right")
+        ]
+        ranks = np.argsort(
+            np.argsort(stream.uniform(n, self.size), axis=1, kind="stable"), axis=1
+        )  # (n, M)
         return np.where(ranks < drawn[:, None], -1, 1).astype(np.int8)
 
     def coefficients(self, prior: float) -> Coefficients:
         """Return the class mix of members.
 
-        a - pi_+ is a sum over the steps of the weights, each with the sign of its step. For dominant tuples it is the
-        closed form of Section IV, (1 - m / M) pi_- P(m negatives) with m = floor(M / 2).
+        a - pi_+ is a sum over the steps of the weights, each with the sign of its step. For
+        dominant tuples it is the closed form of Section IV, (1 - m / M) pi_- P(m negatives) with m
+        = floor(M / 2).
         """
         law, prior = self.at(prior), check_share("prior", prior)
         chances = self._negatives(prior)
-        kinds, excess = np.flatnonzero(chances), 0.0
+        kinds = np.flatnonzero(chances)
+        excess = 0.0
         b = float(chances[kinds] @ kinds) / self.size
-        for k, (low, high) in enumerate(itertools.pairwise(law.weights)):  # from k to k + 1 positives
+        for k, (low, high) in enumerate(
+            itertools.pairwise(law.weights)
+        ):  # from k to k + 1 positives
             if high > 0:
                 most = self.size - k - 1
-                excess += (1 - most / self.size) * (1 - prior) * chances[most] * ((high - low) / high)
+                excess += (
+                    (1 - most / self.size) * (1 - prior) * chances[most] * ((high - low) / high)
+                )
             elif low > 0:
                 excess -= (1 - k / self.size) * prior * chances[self.size - k]
         return Coefficients(1.0 - b, b, float(excess))
 
     def risk_weights(self, prior: float, target: float | None = None) -> RiskWeights:
-        """Return the weights of the unbiased risk (Theorem 1, Eq. 11), at another prior `target` if one is given.
+        """Return the weights of the unbiased risk (Theorem 1, Eq. 11), at another prior `target` if
+        one is given.
 
-        They are those of learning from two unlabeled sets with the class priors a and pi_+ (Lu et al., 2018), and for
-        M = 1 those of unbiased PU learning (du Plessis et al., 2015).
+        They are those of learning from two unlabeled sets with the class priors a and pi_+ (Lu et
+        al., 2018), and for M = 1 those of unbiased PU learning (du Plessis et al., 2015).
 
         Raises
         ------
         UserError
-            If members are positive as often as unlabeled instances are: then no risk of members exists.
+            If members are positive as often as unlabeled instances are: then no risk of members
+            exists.
         """
         positive = check_share("prior", prior)
         negative = 1.0 - positive
@@ -266,31 +317,44 @@ class Law:
         steps = np.diff(self.weights)  # of both signs they cancel
         if abs(scale) < (1e-12 if min(steps) < 0 < max(steps) else sys.float_info.min):
             raise UserError(
-                f"with tuples of {self.size} at prior {prior} members are positive as often as unlabeled rows, to "
-                "double precision, so that no risk of single members exists; take a method on bags, such as bag-relu, "
+                f"with tuples of {self.size} at prior {prior} members are positive as often as "
+                "unlabeled rows, to "
+                "double precision, so that no risk of single members exists; take a method on "
+                "bags, such as bag-relu, "
                 "or tuples of another size or rule"
             )
         weights = RiskWeights(
-            positive * negative / scale, -positive * negative / scale, -b * positive / scale, a * negative / scale
+            positive * negative / scale,
+            -positive * negative / scale,
+            -b * positive / scale,
+            a * negative / scale,
         )
         if target is None:
             return weights
-        up, down = check_share("target prior", target) / positive, (1 - target) / negative
-        return RiskWeights(*(weight * factor for weight, factor in zip(weights, (up, down, up, down), strict=True)))
+        up = check_share("target prior", target) / positive
+        down = (1 - target) / negative
+        return RiskWeights(
+            *(weight * factor for weight, factor in zip(weights, (up, down, up, down), strict=True))
+        )
 
     def error(self, members: Any, unlabeled: Any, prior: float) -> Any:
-        """Return the unbiased estimate of the error rate (Eq. 11, 0-1 loss) from two shares of positive answers.
+        """Return the unbiased estimate of the error rate (Eq. 11, 0-1 loss) from two shares of
+        positive answers.
 
         They are those among the members of tuples and among unlabeled instances, numbers or arrays.
         """
         rates = (1 - members, members, 1 - unlabeled, unlabeled)
-        return sum(weight * rate for weight, rate in zip(self.risk_weights(prior), rates, strict=True))
+        return sum(
+            weight * rate for weight, rate in zip(self.risk_weights(prior), rates, strict=True)
+        )
 
     def bag_risk(self, counts: ArrayLike, unlabeled: ArrayLike, prior: float) -> Floats:
-        """Return the PU estimate of how far bags are put on the wrong side (du Plessis et al., 2015).
+        """Return the PU estimate of how far bags are put on the wrong side (du Plessis et al.,
+        2015).
 
-        A bag with k positive answers is said to pass with w_k: Z E_T[1 - 2 w_k] + E_U[w_k^2], up to a constant the
-        squared error of w. Where the weights are 0 and 1 it is the share of bags that are put on the wrong side.
+        A bag with k positive answers is said to pass with w_k: Z E_T[1 - 2 w_k] + E_U[w_k^2], up to
+        a constant the squared error of w. Where the weights are 0 and 1 it is the share of bags
+        that are put on the wrong side.
 
         Parameters
         ----------
@@ -300,15 +364,18 @@ class Law:
             Share of positive answers among unlabeled instances.
         prior : float
         """
-        weights, shares = self.at(prior).weights, np.asarray(counts, np.float64)
+        weights = self.at(prior).weights
+        shares = np.asarray(counts, np.float64)
         answers = np.repeat(np.asarray(unlabeled, np.float64)[..., None], self.size, axis=-1)
         squares = _weigh(count_law(answers, 1.0 - answers), tuple(w * w for w in weights))
         return np.asarray(self.rate(prior) * (1 - 2 * _weigh(shares, weights)) + squares)
 
     def identifies(self) -> Identified:
-        """Return how far tuples and unlabeled instances determine r without the prior (``laws.md``, Theorem L2).
+        """Return how far tuples and unlabeled instances determine r without the prior (``laws.md``,
+        Theorem L2).
 
-        The share of broken tuples is not given either; it lies below that of random groups which the law refuses.
+        The share of broken tuples is not given either; it lies below that of random groups which
+        the law refuses.
         """
         exact = [Fraction(w / max(self.weights)).limit_denominator(10**9) for w in self.weights]
         centre, degrees = _degrees(exact, bool(self.refused))
@@ -325,8 +392,8 @@ def named_law(name: str, size: int) -> Law:
     Parameters
     ----------
     name : str
-        ``dominant``, ``similar``, ``at-least-1``, ``exactly-1``, ``between-1-2``, or M + 1 weights by the number of
-        positives, such as ``0,0.2,1,1``.
+        ``dominant``, ``similar``, ``at-least-1``, ``exactly-1``, ``between-1-2``, or M + 1 weights
+        by the number of positives, such as ``0,0.2,1,1``.
     size : int
         M.
 
@@ -336,10 +403,18 @@ def named_law(name: str, size: int) -> Law:
         If the text names no law, or none for this size.
     """
     kind, *numbers = re.split(r"-(?=\d)", name)
-    makers: dict[str, Callable[..., Law]] = {"dominant": Law.dominant, "similar": Law.similar, "exactly": Law.exactly}
+    makers: dict[str, Callable[..., Law]] = {
+        "dominant": Law.dominant,
+        "similar": Law.similar,
+        "exactly": Law.exactly,
+    }
     makers |= {"at-least": Law.at_least, "between": Law.between}
     try:
-        law = Law(tuple(map(float, name.split(",")))) if "," in name else makers[kind](size, *map(int, numbers))
+        law = (
+            Law(tuple(map(float, name.split(","))))
+            if "," in name
+            else makers[kind](size, *map(int, numbers))
+        )
     except (KeyError, TypeError, ValueError):
         known = "dominant, similar, at-least-K, exactly-K, between-K-L, or M + 1 weights: 0,0.2,1"
         raise UserError(f"{name!r} is not a law for tuples of {size}; known are {known}") from None
@@ -349,10 +424,11 @@ def named_law(name: str, size: int) -> Law:
 
 
 def count_law(positive: Any, negative: Any) -> Any:
-    """Return the law of the number of positives among independent members, the Poisson-binomial law.
+    """Return the law of the number of positives among independent members, the Poisson-binomial
+    law.
 
-    The dynamic program takes the members in one by one, O(M^2) in all, and only adds nonnegative numbers. One formula
-    for numpy and torch.
+    The dynamic program takes the members in one by one, O(M^2) in all, and only adds nonnegative
+    numbers. One formula for numpy and torch.
 
     Parameters
     ----------
@@ -367,24 +443,34 @@ def count_law(positive: Any, negative: Any) -> Any:
     law = arrays.ones_like(positive[..., :1])
     none = arrays.zeros_like(law)
     for i in range(positive.shape[-1]):
-        yes, no = positive[..., i : i + 1], negative[..., i : i + 1]
+        yes = positive[..., i : i + 1]
+        no = negative[..., i : i + 1]
         law = arrays.concatenate([law * no, none], -1) + arrays.concatenate([none, law * yes], -1)
     return law
 
 
 def _weigh(counts: Any, weights: tuple[float, ...]) -> Any:
-    """Return the mean of the weights, (...), under laws of counts (..., M + 1), by runs of equal weights."""
-    total, stop = None, 0
+    """Return the mean of the weights, (...), under laws of counts (..., M + 1), by runs of equal
+    weights.
+    """
+    total = None
+    stop = 0
     for weight, run in itertools.groupby(weights):
         start, stop = stop, stop + len(list(run))
         if weight:
-            part = counts[..., start:stop].sum(-1) if weight == 1 else weight * counts[..., start:stop].sum(-1)
+            part = (
+                counts[..., start:stop].sum(-1)
+                if weight == 1
+                else weight * counts[..., start:stop].sum(-1)
+            )
             total = part if total is None else total + part
     return total
 
 
 def _arrays(values: Any) -> Any:
-    """Return the module whose functions take `values`: numpy, or torch if it is loaded and they are tensors."""
+    """Return the module whose functions take `values`: numpy, or torch if it is loaded and they are
+    tensors.
+    """
     return np if isinstance(values, np.ndarray) else sys.modules["torch"]
 
 
@@ -395,8 +481,11 @@ def _at(prior: float, size: int) -> tuple[Floats, Floats]:
 
 
 def _degrees(weights: list[Fraction], free: bool) -> tuple[float, set[int]]:
-    """Return the mean c of the roots of B_w and the powers of s - c in it, without the constant one if that is free."""
-    size, s = len(weights) - 1, cast(Any, np.poly1d(np.array([Fraction(1), Fraction(0)])))
+    """Return the mean c of the roots of B_w and the powers of s - c in it, without the constant one
+    if that is free.
+    """
+    size = len(weights) - 1
+    s = cast(Any, np.poly1d(np.array([Fraction(1), Fraction(0)])))
     form = sum(math.comb(size, k) * w * s**k * (1 - s) ** (size - k) for k, w in enumerate(weights))
     centre = -form[form.order - 1] / (form.order * form[form.order])
     shifted = form(s + centre)

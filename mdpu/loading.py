@@ -4,8 +4,9 @@
 >>> for batch in loader:
 ...     loss(*batch.split(network(batch.instances).squeeze(1))).backward()
 
-The dataset holds indices alone. They and the source may be memory maps, because only the minibatch is copied. Under
-several processes torch's ``DistributedSampler`` gives each its part, and `mdpu.losses` sums the loss over them.
+The dataset holds indices alone. They and the source may be memory maps, because only the minibatch
+is copied. Under several processes torch's ``DistributedSampler`` gives each its part, and
+`mdpu.losses` sums the loss over them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from torch.utils.data import Dataset, default_collate
 
 from mdpu.data import TupleData
 
-Item = tuple[list[Any], list[Any]]  # the members of a tuple, and its share of the unlabeled instances
+Item = tuple[
+    list[Any], list[Any]
+]  # the members of a tuple, and its share of the unlabeled instances
 
 
 @dataclass
@@ -33,7 +36,8 @@ class TupleBatch:
     Attributes
     ----------
     instances : Tensor, shape (rows, ...), or mapping of Tensor
-        All members, tuple by tuple, and after them the unlabeled instances, put together by `default_collate`.
+        All members, tuple by tuple, and after them the unlabeled instances, put together by
+        `default_collate`.
     sizes : Tensor, int64, shape (B,)
         Number of members of each tuple.
     """
@@ -42,9 +46,12 @@ class TupleBatch:
     sizes: Tensor
 
     def split(self, scores: Tensor) -> tuple[Tensor | list[Tensor], Tensor]:
-        """Return the scores (rows,) as losses take them: (B, M), or a list for tuples of several sizes, and (B_U,)."""
+        """Return the scores (rows,) as losses take them: (B, M), or a list for tuples of several
+        sizes, and (B_U,).
+        """
         sizes = self.sizes.tolist()
-        members, unlabeled = scores[: sum(sizes)], scores[sum(sizes) :]
+        members = scores[: sum(sizes)]
+        unlabeled = scores[sum(sizes) :]
         if len(set(sizes)) == 1:
             return members.view(len(sizes), -1), unlabeled
         return list(members.split(sizes)), unlabeled
@@ -56,21 +63,28 @@ class TupleDataset(Dataset[Item]):
     Parameters
     ----------
     source : indexable
-        Instances by their index: an array, tensor or memory map, an image folder, a Hugging Face dataset.
+        Instances by their index: an array, tensor or memory map, an image folder, a Hugging Face
+        dataset.
     data : TupleData
     transform : callable, optional
         Makes an instance of an item of the source.
     """
 
-    def __init__(self, source: Any, data: TupleData, transform: Callable[[Any], Any] | None = None) -> None:
-        self.source, self.data, self.transform = source, data, transform
+    def __init__(
+        self, source: Any, data: TupleData, transform: Callable[[Any], Any] | None = None
+    ) -> None:
+        self.source = source
+        self.data = data
+        self.transform = transform
 
     def __len__(self) -> int:
         """Return the number of tuples."""
         return len(self.data.tuples)
 
     def __getitem__(self, i: int) -> Item:
-        """Return the members of a tuple, and its unlabeled instances; an instance serves several if there are few."""
+        """Return the members of a tuple, and its unlabeled instances; an instance serves several if
+        there are few.
+        """
         i, n, n_unlabeled = range(len(self))[i], len(self), len(self.data.unlabeled)
         start = min(i * n_unlabeled // n, n_unlabeled - 1)
         stop = max((i + 1) * n_unlabeled // n, start + 1)
@@ -86,7 +100,9 @@ class TupleDataset(Dataset[Item]):
 
 
 def collate(items: Sequence[Item]) -> TupleBatch:
-    """Return a minibatch of items, its unlabeled instances in random order, as losses make bags of neighbours."""
+    """Return a minibatch of items, its unlabeled instances in random order, as losses make bags of
+    neighbours.
+    """
     tuples, shares = zip(*items, strict=True)
     unlabeled = list(itertools.chain.from_iterable(shares))
     mixed = [unlabeled[i] for i in torch.randperm(len(unlabeled)).tolist()]
@@ -95,13 +111,16 @@ def collate(items: Sequence[Item]) -> TupleBatch:
 
 
 def accumulate(
-    loss: Callable[[Any, Tensor], Tensor], scores: Callable[[TupleBatch], Tensor], batches: Sequence[TupleBatch]
+    loss: Callable[[Any, Tensor], Tensor],
+    scores: Callable[[TupleBatch], Tensor],
+    batches: Sequence[TupleBatch],
 ) -> Tensor:
     """Add the gradient of the loss of several minibatches as if they were one, and return the loss.
 
-    The sign of a corrected risk is not known before all of its parts are. So each minibatch is scored twice, once for
-    the loss and again, by `torch.utils.checkpoint`, on the way back: the result is exact, also with dropout, and
-    the memory is that of one minibatch. Running statistics of a batch normalisation are updated twice.
+    The sign of a corrected risk is not known before all of its parts are. So each minibatch is
+    scored twice, once for the loss and again, by `torch.utils.checkpoint`, on the way back: the
+    result is exact, also with dropout, and the memory is that of one minibatch. Running statistics
+    of a batch normalisation are updated twice.
 
     Parameters
     ----------
@@ -114,6 +133,8 @@ def accumulate(
     parts = [batch.split(checkpoint(scores, batch, use_reentrant=False)) for batch in batches]
     rows = [row for tuples, _ in parts for row in tuples]
     alike = len({len(row) for row in rows}) == 1
-    value = loss(torch.stack(rows) if alike else rows, torch.cat([unlabeled for _, unlabeled in parts]))
+    value = loss(
+        torch.stack(rows) if alike else rows, torch.cat([unlabeled for _, unlabeled in parts])
+    )
     value.backward()
     return value.detach()

@@ -1,8 +1,8 @@
 """Networks: what each wants as input, the module, the device, and S of them side by side.
 
-A network is a name of `mdpu.settings.NETWORKS`, which `prepare` and `make_network` know; a PyTorch module; or a
-function from the shape of a row to a module. Modules take vectors (N, d) or pictures (N, C, H, W) in float32, uint8
-values divided by 255, and return (N, outputs).
+A network is a name of `mdpu.settings.NETWORKS`, which `prepare` and `make_network` know; a PyTorch
+module; or a function from the shape of a row to a module. Modules take vectors (N, d) or pictures
+(N, C, H, W) in float32, uint8 values divided by 255, and return (N, outputs).
 """
 
 from __future__ import annotations
@@ -29,8 +29,12 @@ from mdpu.errors import UserError
 from mdpu.randomness import Stream
 from mdpu.settings import Settings
 
-COMPONENTS = 60  # numbers per image that `components` learns from, instead of 784 pixels: a step costs less
-FAST_ROWS = 500  # rows that a perceptron scores at once on a CPU, whose cache then holds its activations
+COMPONENTS = (
+    60  # numbers per image that `components` learns from, instead of 784 pixels: a step costs less
+)
+FAST_ROWS = (
+    500  # rows that a perceptron scores at once on a CPU, whose cache then holds its activations
+)
 SEEN = 10_000  # images that the components are learned from, spread over all
 # Of a part that a GPU scores at once. 64 channels of so many pixels are 1 GiB, less than a training
 # step of ResNet-34 holds, so that measures take no memory from jobs beside this one.
@@ -40,7 +44,8 @@ CARD_ROWS = 100_000  # of vectors
 
 @dataclass(frozen=True)
 class Preparation:
-    """The input of a network, prepared as learned from the training images: vectors of some pixels, or pictures.
+    """The input of a network, prepared as learned from the training images: vectors of some pixels,
+    or pictures.
 
     Attributes
     ----------
@@ -82,7 +87,8 @@ class Preparation:
         return np.uint8 if is_bytes else np.float32
 
     def __call__(self, images: NDArray[Any]) -> Tensor:
-        """Return images (N, *shape) as the network takes them: float32 (N, d) or (N, C, H, W), on the CPU.
+        """Return images (N, *shape) as the network takes them: float32 (N, d) or (N, C, H, W), on
+        the CPU.
 
         Raises
         ------
@@ -100,11 +106,20 @@ class Preparation:
             If the images have another shape or type than those of the training.
         """
         if images.shape[1:] != self.shape:
-            raise UserError(f"rows of shape {images.shape[1:]} are given; the network was trained on {self.shape}")
+            raise UserError(
+                f"rows of shape {images.shape[1:]} are given; the network was trained on "
+                f"{self.shape}"
+            )
         if (images.dtype == np.uint8) != (self.unit == 255):
-            raise UserError(f"type is {images.dtype}, but training had {'uint8' if self.unit == 255 else 'floats'}")
+            raise UserError(
+                f"type is {images.dtype}, but training had "
+                f"{'uint8' if self.unit == 255 else 'floats'}"
+            )
         if self.directions is not None and self.centre is not None:
-            projected = [(_in_units(part, self.unit) - self.centre) @ self.directions for part in in_parts(images)]
+            projected = [
+                (_in_units(part, self.unit) - self.centre) @ self.directions
+                for part in in_parts(images)
+            ]
             return torch.from_numpy(np.concatenate(projected).astype(np.float32)).to(device)
 
         if not self.is_picture:
@@ -128,7 +143,8 @@ class Preparation:
 
 
 class TestSet:
-    """The test at the end of each epoch: the two rates on test images, and the method's own measures there.
+    """The test at the end of each epoch: the two rates on test images, and the method's own
+    measures there.
 
     Parameters
     ----------
@@ -152,10 +168,16 @@ class TestSet:
     rates = ("true_positive_rate", "true_negative_rate")
 
     def __init__(
-        self, images: NDArray[Any], labels: NDArray[Any], train_images: NDArray[Any], train_labels: NDArray[Any]
+        self,
+        images: NDArray[Any],
+        labels: NDArray[Any],
+        train_images: NDArray[Any],
+        train_labels: NDArray[Any],
     ) -> None:
-        self.images, self.labels = images[labels != 0], labels[labels != 0]
-        self.train_images, self.train_labels = train_images, train_labels
+        self.images = images[labels != 0]
+        self.labels = labels[labels != 0]
+        self.train_images = train_images
+        self.train_labels = train_labels
         self.share_positive = float(np.mean(self.labels > 0))
 
     def place(self, preparation: Preparation, device: torch.device) -> None:
@@ -163,7 +185,9 @@ class TestSet:
         self._preparation = preparation
         self._device = device
         self.rows = preparation.keep(self.images, device)
-        positive, negative = (torch.from_numpy(np.flatnonzero(self.labels * side > 0)).to(device) for side in (1, -1))
+        positive, negative = (
+            torch.from_numpy(np.flatnonzero(self.labels * side > 0)).to(device) for side in (1, -1)
+        )
         self.sides = positive, negative
 
     def train_rows(self, indices: NDArray[np.int64]) -> Tensor:
@@ -172,32 +196,43 @@ class TestSet:
 
 
 def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
-    """Return how to prepare the input of the network, given the training images (N, ...), uint8 or float.
+    """Return how to prepare the input of the network, given the training images (N, ...), uint8 or
+    float.
 
     Raises
     ------
     UserError
-        If images have another type or values that are not finite, or are not pictures and the network needs them.
+        If images have another type or values that are not finite, or are not pictures and the
+        network needs them.
     """
     if images.dtype != np.uint8 and not np.issubdtype(images.dtype, np.floating):
         raise UserError(f"rows are of type {images.dtype}; uint8 or a float type is needed")
     if images.dtype != np.uint8 and not all(np.isfinite(part).all() for part in in_parts(images)):
         raise UserError("rows hold values that are not finite; remove or replace them")
-    shape, unit = images.shape[1:], 255.0 if images.dtype == np.uint8 else 1.0
-    if settings.network == "mlp":  # a pixel that is 0 in every image, as 67 of MNIST's 784 are, teaches nothing
-        return Preparation(shape, unit, pixels=np.flatnonzero(images.reshape(len(images), -1).any(axis=0)))
+    shape = images.shape[1:]
+    unit = 255.0 if images.dtype == np.uint8 else 1.0
+    if (
+        settings.network == "mlp"
+    ):  # a pixel that is 0 in every image, as 67 of MNIST's 784 are, teaches nothing
+        return Preparation(
+            shape, unit, pixels=np.flatnonzero(images.reshape(len(images), -1).any(axis=0))
+        )
     if settings.network == "components":
         centre, directions = _components(images, unit)
         return Preparation(shape, unit, centre=centre, directions=directions)
     if settings.network == "resnet34" and len(shape) not in (2, 3):
-        raise UserError(f"rows of shape {shape} are not pictures; resnet34 needs (H, W) or (H, W, C)")
+        raise UserError(
+            f"rows of shape {shape} are not pictures; resnet34 needs (H, W) or (H, W, C)"
+        )
     is_picture = len(shape) in (2, 3)
     channels_last = settings.network == "resnet34"
     return Preparation(shape, unit, is_picture=is_picture, channels_last=channels_last)
 
 
 def in_parts(images: NDArray[Any], rows: int = 10_000) -> Iterator[NDArray[Any]]:
-    """Yield images (N, ...) in parts of equal size, except a shorter last one, so that results need little memory."""
+    """Yield images (N, ...) in parts of equal size, except a shorter last one, so that results need
+    little memory.
+    """
     return (images[first : first + rows] for first in range(0, max(1, len(images)), rows))
 
 
@@ -205,19 +240,28 @@ def _in_units(images: NDArray[Any], unit: float) -> NDArray[np.float64]:
     return np.asarray(images.reshape(len(images), -1), np.float64) / unit
 
 
-def _components(images: NDArray[Any], unit: float) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return centre and principal components, not whitened: one scale makes their root mean square 1."""
+def _components(
+    images: NDArray[Any], unit: float
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return centre and principal components, not whitened: one scale makes their root mean square
+    1.
+    """
     x = _in_units(images[:: max(1, len(images) // SEEN)], unit)
     centre = x.mean(axis=0)
-    variances, directions = np.linalg.eigh(np.cov(x, rowvar=False, bias=True).reshape(2 * x.shape[1:]))
+    variances, directions = np.linalg.eigh(
+        np.cov(x, rowvar=False, bias=True).reshape(2 * x.shape[1:])
+    )
     count = min(COMPONENTS, *x.shape)
     scale = np.sqrt(variances[-count:].mean()) or 1.0
     directions = directions[:, : -count - 1 : -1] / scale
     return centre.astype(np.float32), directions.astype(np.float32)
 
 
-def make_network(settings: Settings, preparation: Preparation, outputs: int, seed: int | str) -> nn.Module:
-    """Return the module with its initial weights, which the seed decides. It draws from torch's generator.
+def make_network(
+    settings: Settings, preparation: Preparation, outputs: int, seed: int | str
+) -> nn.Module:
+    """Return the module with its initial weights, which the seed decides. It draws from torch's
+    generator.
 
     Raises
     ------
@@ -231,7 +275,9 @@ def make_network(settings: Settings, preparation: Preparation, outputs: int, see
     if network == "resnet34":
         module = _resnet34(settings.architecture["stem"], preparation.shape, outputs).float()
     else:
-        module = copy.deepcopy(network) if isinstance(network, nn.Module) else network(preparation.shape)
+        module = (
+            copy.deepcopy(network) if isinstance(network, nn.Module) else network(preparation.shape)
+        )
     if not isinstance(module, nn.Module):
         raise UserError(f"network returns {module!r}; a PyTorch module is needed")
     if not any(parameter.requires_grad for parameter in module.parameters()):
@@ -239,20 +285,31 @@ def make_network(settings: Settings, preparation: Preparation, outputs: int, see
     return module
 
 
-def _perceptron(hidden: Sequence[int], preparation: Preparation, outputs: int, seed: int | str) -> nn.Module:
+def _perceptron(
+    hidden: Sequence[int], preparation: Preparation, outputs: int, seed: int | str
+) -> nn.Module:
     """Return the paper's perceptron, d-300-300-1 with ReLU and without batch normalisation.
 
-    Initial weights are uniform on +-1/sqrt(inputs), as `torch.nn.Linear` draws them. They are drawn for all pixels.
+    Initial weights are uniform on +-1/sqrt(inputs), as `torch.nn.Linear` draws them. They are drawn
+    for all pixels.
     """
-    pixels, directions = preparation.pixels, preparation.directions
+    pixels = preparation.pixels
+    directions = preparation.directions
     inputs = math.prod(preparation.shape) if directions is None else directions.shape[1]
     layers: list[nn.Module] = []
     for place, (below, above) in enumerate(itertools.pairwise([inputs, *hidden, outputs])):
-        drawn = (2 * Stream(seed, "initial weights", place).uniform(below + 1, above) - 1) / math.sqrt(below)
-        weight, bias = drawn[:-1], drawn[-1]
+        drawn = (
+            2 * Stream(seed, "initial weights", place).uniform(below + 1, above) - 1
+        ) / math.sqrt(below)
+        weight = drawn[:-1]
+        bias = drawn[-1]
         weight = weight[pixels] if place == 0 and pixels is not None else weight  # (inputs, units)
-        layer = nn.Linear(len(weight), above, device="meta", dtype=torch.float32).to_empty(device="cpu")
-        layer.load_state_dict({"weight": torch.from_numpy(weight.T), "bias": torch.from_numpy(bias)})
+        layer = nn.Linear(len(weight), above, device="meta", dtype=torch.float32).to_empty(
+            device="cpu"
+        )
+        layer.load_state_dict(
+            {"weight": torch.from_numpy(weight.T), "bias": torch.from_numpy(bias)}
+        )
         layers += [layer, nn.ReLU(inplace=True)]
     return nn.Sequential(*layers[:-1])
 
@@ -260,12 +317,13 @@ def _perceptron(hidden: Sequence[int], preparation: Preparation, outputs: int, s
 def _resnet34(stem: str, shape: tuple[int, ...], outputs: int) -> nn.Module:
     """Return torchvision's ResNet-34, the paper's network for colour images.
 
-    The stem ``cifar`` is a 3x3 convolution of stride 1 without pooling, usual for 32x32 images; ``imagenet`` is
-    torchvision's own 7x7.
+    The stem ``cifar`` is a 3x3 convolution of stride 1 without pooling, usual for 32x32 images;
+    ``imagenet`` is torchvision's own 7x7.
     """
     from torchvision.models import resnet34
 
-    network, channels = resnet34(num_classes=outputs), shape[2] if len(shape) == 3 else 1
+    network = resnet34(num_classes=outputs)
+    channels = shape[2] if len(shape) == 3 else 1
     if stem == "cifar":
         network.conv1 = nn.Conv2d(channels, 64, kernel_size=3, padding=1, bias=False)
         network.maxpool = nn.Identity()
@@ -283,15 +341,22 @@ def choose_device(requested: str) -> torch.device:
         If it is none of these, or the GPU is not there.
     """
     kind, colon, number = str(requested).partition(":")
-    if kind not in ("auto", "cpu", "cuda") or (colon and (kind != "cuda" or not number.isdecimal())):
-        raise UserError(f"device is {requested!r}; it must be one of auto, cpu, cuda, or cuda:1 of several GPUs")
+    if kind not in ("auto", "cpu", "cuda") or (
+        colon and (kind != "cuda" or not number.isdecimal())
+    ):
+        raise UserError(
+            f"device is {requested!r}; it must be one of auto, cpu, cuda, or cuda:1 of several GPUs"
+        )
     if kind == "cpu":
         return torch.device("cpu")
     available = torch.cuda.is_available()
     if kind == "cuda" and not available:
         raise UserError(f"device is {requested}, but torch finds no GPU; set device to auto or cpu")
     if number and int(number) >= torch.cuda.device_count():
-        raise UserError(f"device is {requested}, but torch finds {torch.cuda.device_count()} GPUs, from cuda:0 on")
+        raise UserError(
+            f"device is {requested}, but torch finds {torch.cuda.device_count()} GPUs, from cuda:0 "
+            "on"
+        )
     return torch.device(requested if number else "cuda" if available else "cpu")
 
 
@@ -311,15 +376,19 @@ def check_compiler(device: torch.device) -> None:
     compiler = os.environ.get("CXX", usual)
     if shutil.which(compiler) is None:
         raise UserError(
-            f"compile needs a C++ compiler, and {compiler} is not there; install it, name another one "
+            f"compile needs a C++ compiler, and {compiler} is not there; install it, name another "
+            "one "
             "in the variable CXX, or set compile to false"
         )
     if device.type == "cuda" and importlib.util.find_spec("triton") is None:
-        raise UserError("compile needs the package triton for a GPU; install it, or set compile to false")
+        raise UserError(
+            "compile needs the package triton for a GPU; install it, or set compile to false"
+        )
 
 
 class Networks:
-    """S modules of one kind that compute side by side: one as it is, several with their weights in one tensor each.
+    """S modules of one kind that compute side by side: one as it is, several with their weights in
+    one tensor each.
 
     Parameters
     ----------
@@ -329,8 +398,8 @@ class Networks:
         What each returns for an image; with 1, there is no axis for it.
     device : torch.device
     settings : Settings
-        With the precision ``bfloat16``, matrix products use it, but weights and outputs do not. With ``compile``,
-        PyTorch compiles the module, which stays what it is.
+        With the precision ``bfloat16``, matrix products use it, but weights and outputs do not.
+        With ``compile``, PyTorch compiles the module, which stays what it is.
 
     Attributes
     ----------
@@ -356,7 +425,9 @@ class Networks:
         settings: Settings,
     ) -> None:
         self.modules = [module.to(device) for module in modules]
-        self.preparation, self.outputs, self.bfloat16 = preparation, outputs, settings.precision == "bfloat16"
+        self.preparation = preparation
+        self.outputs = outputs
+        self.bfloat16 = settings.precision == "bfloat16"
         self.module = self.modules[0]
         perceptron = settings.network in ("mlp", "components")
         self.splits_rows = perceptron and device.type == "cpu"
@@ -364,24 +435,36 @@ class Networks:
         self.compute: Any = self.module
         if settings.compile:
             if len(modules) > 1:
-                raise UserError("compile is for one seed at a time; train the seeds one after the other")
+                raise UserError(
+                    "compile is for one seed at a time; train the seeds one after the other"
+                )
             check_compiler(device)
             self.compute = torch.compile(self.module)
         if len(modules) == 1:
-            self.state = {**dict(self.module.named_parameters()), **dict(self.module.named_buffers())}
+            self.state = {
+                **dict(self.module.named_parameters()),
+                **dict(self.module.named_buffers()),
+            }
         else:
             parameters, buffers = stack_module_state(self.modules)
             self.state = {**parameters, **buffers}
         trained = {name: value for name, value in self.state.items() if value.requires_grad}
         for start in settings.rates:
             if not any(name.startswith(start) for name in trained):
-                raise UserError(f"rates names {start}, but no parameter that trains begins so: {', '.join(trained)}")
-        factors = {name: [own for start, own in settings.rates.items() if name.startswith(start)] for name in trained}
+                raise UserError(
+                    f"rates names {start}, but no parameter that trains begins so: "
+                    f"{', '.join(trained)}"
+                )
+        factors = {
+            name: [own for start, own in settings.rates.items() if name.startswith(start)]
+            for name in trained
+        }
         self.parameters = list(trained.values())
         self.rates = [float(own[0]) if own else 1.0 for own in factors.values()]
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Return outputs, float32 (S, B) or (S, B, outputs), of images x (S, B, ...), or (1, B, ...) shared by all.
+        """Return outputs, float32 (S, B) or (S, B, outputs), of images x (S, B, ...), or (1, B,
+        ...) shared by all.
 
         The network is in training mode or not, as `module` is.
         """
@@ -394,7 +477,9 @@ class Networks:
                 given = vmap(self._one, randomness="different")(self.state, x)
         shape = (len(self.modules), x.shape[1], *([self.outputs] if self.outputs > 1 else []))
         if given.numel() != math.prod(shape):
-            raise UserError(f"network returns an array of shape {tuple(given.shape[1:])} for {x.shape[1]} rows")
+            raise UserError(
+                f"network returns an array of shape {tuple(given.shape[1:])} for {x.shape[1]} rows"
+            )
         return given.float().reshape(shape)
 
     def _alone(self, x: Tensor) -> Tensor:
@@ -433,6 +518,8 @@ class Networks:
         """Return the S modules with their current weights, ready for scoring."""
         for place, module in enumerate(self.modules):
             if len(self.modules) > 1:
-                module.load_state_dict({name: value[place] for name, value in self.state.items()}, strict=False)
+                module.load_state_dict(
+                    {name: value[place] for name, value in self.state.items()}, strict=False
+                )
             module.eval()
         return self.modules

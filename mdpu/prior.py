@@ -1,9 +1,10 @@
 """The class prior from tuples and unlabeled rows: an interval that covers it, or a refusal.
 
-Any score that was learned without a row ranks it. The ranks are cut into three bins, and the bin is all that is used:
-a positive falls into bin k with the probability p_k, a negative with n_k, and the tuples are collected by the law. This
-latent-class model is right for every score; a poor score only widens the interval. At each prior pi the likelihood is
-maximised over p and n by EM, and twice its fall from the maximum is the profile d(pi).
+Any score that was learned without a row ranks it. The ranks are cut into three bins, and the bin is
+all that is used: a positive falls into bin k with the probability p_k, a negative with n_k, and the
+tuples are collected by the law. This latent-class model is right for every score; a poor score only
+widens the interval. At each prior pi the likelihood is maximised over p and n by EM, and twice its
+fall from the maximum is the profile d(pi).
 """
 
 from __future__ import annotations
@@ -25,7 +26,16 @@ from mdpu.data import TupleData
 from mdpu.errors import warn
 from mdpu.law import Law, check_share
 from mdpu.learners.features import Standardisation, kernel_maps
-from mdpu.learners.joint import Bags, CountedTuples, Floats, Indices, member_sums, only_used, shifted, weights_at
+from mdpu.learners.joint import (
+    Bags,
+    CountedTuples,
+    Floats,
+    Indices,
+    member_sums,
+    only_used,
+    shifted,
+    weights_at,
+)
 from mdpu.learners.linear import CrossFit, cross_fit
 from mdpu.randomness import Stream
 from mdpu.threads import one_thread
@@ -34,20 +44,29 @@ Verdict = Literal["known", "bound only", "not known", "does not fit"]
 BINS = 3
 LEAST = 1e-9  # probability of a bin
 EDGES = (0.003, 0.997)
-COARSE, FINE = 25, 17
-INFLATION = 1.25  # factor of the chi-squared quantile: scores of different folds share their training tuples
-SHARED = 2.0  # the same where the score may be noise, as at the gate, and each pair of folds is counted twice
+COARSE = 25
+FINE = 17
+# factor of the chi-squared quantile: scores of different folds share their training tuples
+INFLATION = 1.25
+# the same where the score may be noise, as at the gate, and each pair of folds is counted twice
+SHARED = 2.0
 GATE = SHARED * float(chi2.ppf(0.95, df=BINS))
-NARROW = 4.0  # times the gate: below this, one draw of the folds may pass by chance, so more are taken
+NARROW = (
+    4.0  # times the gate: below this, one draw of the folds may pass by chance, so more are taken
+)
 DRAWS = 3  # of the folds in that case
 SEARCH = 4.8  # span of the fine grid
 FOLDS = 5
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
 LEARN_FROM = 2000  # at most so many tuples teach the score of a fold; all are counted
 MOST = 20_000  # at most so many tuples are counted
-FEW_COUNTS = 20  # numbers of copies, up to which a common divisor may be chance and not a repetition of all rows
-REPEATED = 0.1  # further copies per unlabeled row, from which on rows count as repeated, not as drawn
-MISFIT = 1.5  # factor for the fit; of 64 samples that the law gave, the largest statistic was the quantile itself
+# numbers of copies, up to which a common divisor may be chance and not a repetition of all rows
+FEW_COUNTS = 20
+REPEATED = (
+    0.1  # further copies per unlabeled row, from which on rows count as repeated, not as drawn
+)
+# factor for the fit; of 64 samples that the law gave, the largest statistic was the quantile itself
+MISFIT = 1.5
 EXPECTED = 5.0  # expected tuples, from which on a pattern counts by itself
 LARGEST = 50  # members of a tuple whose patterns are counted for the fit
 NOISE = SHARED * BINS  # mean of the gate where the score is noise
@@ -60,10 +79,11 @@ POOL = 0.02  # share of members that recur, from which on tuples count as draws 
 class PriorProfile:
     """The estimate of a sample's class prior.
 
-    The model assumes that tuples were collected by the law and that unlabeled rows were drawn at the prior. With a few
-    thousand tuples, the data do not show when this is wrong: 10 % of tuples that break the law move the estimate by
-    about -0.12 for pairs, and unlabeled rows with another prior by more than that, outside of the interval. Tuples from
-    a small fixed pool of members are not independent draws either.
+    The model assumes that tuples were collected by the law and that unlabeled rows were drawn at
+    the prior. With a few thousand tuples, the data do not show when this is wrong: 10 % of tuples
+    that break the law move the estimate by about -0.12 for pairs, and unlabeled rows with another
+    prior by more than that, outside of the interval. Tuples from a small fixed pool of members are
+    not independent draws either.
 
     Attributes
     ----------
@@ -73,16 +93,18 @@ class PriorProfile:
         Interval of `level`; [0, 1] where nothing is known.
     level : float
     verdict : {'known', 'bound only', 'not known', 'does not fit'}
-        Known: the interval is at most 0.5 wide and away from 0 and 1. Bound only: the interval is right, but a single
-        number in it would mislead. Not known: the score does not tell tuples from unlabeled rows, or the law leaves the
-        prior free. Does not fit: at no prior do law and classes give these bins; the interval is [0, 1].
+        Known: the interval is at most 0.5 wide and away from 0 and 1. Bound only: the interval is
+        right, but a single number in it would mislead. Not known: the score does not tell tuples
+        from unlabeled rows, or the law leaves the prior free. Does not fit: at no prior do law and
+        classes give these bins; the interval is [0, 1].
     symmetric : bool
-        Whether the law is the same with the classes exchanged. Then 1 - `prior` fits as well, with the mirrored
-        interval, and the profile is that of priors of at least one half.
+        Whether the law is the same with the classes exchanged. Then 1 - `prior` fits as well, with
+        the mirrored interval, and the profile is that of priors of at least one half.
     gate : float
         Twice the log-likelihood ratio against bins that say nothing of the class.
     misfit : float
-        Pearson's statistic of the best fit over the largest one that fits; 0 where it cannot be computed.
+        Pearson's statistic of the best fit over the largest one that fits; 0 where it cannot be
+        computed.
     priors, deviance : ndarray
         The profile: twice the log-likelihood ratio of each prior against the best.
     n, n_unlabeled : int
@@ -104,7 +126,9 @@ class PriorProfile:
 
     @property
     def inflation(self) -> float:
-        """Factor of the chi-squared quantile that bounds the interval: 2 near the gate, 1.25 well beyond it."""
+        """Factor of the chi-squared quantile that bounds the interval: 2 near the gate, 1.25 well
+        beyond it.
+        """
         return _inflation(self.gate)
 
     @property
@@ -137,8 +161,12 @@ class PriorProfile:
         return None
 
     def fits(self, told: float) -> bool:
-        """Return whether a given prior lies in the interval, or in its mirror image where the law is symmetric."""
-        return self.low <= told <= self.high or (self.symmetric and self.low <= 1 - told <= self.high)
+        """Return whether a given prior lies in the interval, or in its mirror image where the law
+        is symmetric.
+        """
+        return self.low <= told <= self.high or (
+            self.symmetric and self.low <= 1 - told <= self.high
+        )
 
     def mirrored(self) -> PriorProfile:
         """Return the profile of the other class."""
@@ -204,7 +232,8 @@ def count_bins(fit: CrossFit, bags: Bags, seed: int | str = 0) -> Counts:
     """Return the bins of held-out scores, ranked within each fold with ties in random order."""
     bins = [np.zeros(part.tuples.shape, np.int64) for part in bags.parts]
     unlabeled = np.zeros(len(bags.unlabeled), np.int64)
-    own_scores, own_folds = [*fit.tuple_scores, fit.unlabeled_scores], [*fit.tuple_folds, fit.unlabeled_folds]
+    own_scores = [*fit.tuple_scores, fit.unlabeled_scores]
+    own_folds = [*fit.tuple_folds, fit.unlabeled_folds]
     for fold in range(int(own_folds[-1].max()) + 1):
         masks = [folds == fold for folds in own_folds]
         scores = [own[mask] for own, mask in zip(own_scores, masks, strict=True)]
@@ -213,7 +242,9 @@ def count_bins(fit: CrossFit, bags: Bags, seed: int | str = 0) -> Counts:
         ranked = np.empty(len(flat), np.int64)
         ranked[order] = np.arange(len(flat)) * BINS // len(flat)
         ends = np.cumsum([own.size for own in scores])[:-1]
-        for target, mask, values in zip([*bins, unlabeled], masks, np.split(ranked, ends), strict=True):
+        for target, mask, values in zip(
+            [*bins, unlabeled], masks, np.split(ranked, ends), strict=True
+        ):
             target[mask] = values.reshape(target[mask].shape)
     return _tabulated(bins, [part.law for part in bags.parts], unlabeled)
 
@@ -234,17 +265,23 @@ def collected(laws: Sequence[Law], priors: Floats) -> Floats:
     return np.array([weights_at(law, prior) / _rate(law, prior) for law, prior in at])
 
 
-def log_likelihood(counts: Counts, priors: Floats, laws: Floats, weights: list[Floats]) -> tuple[Floats, Floats]:
-    """Return the log-likelihood (R,) of laws at priors (R,), and the laws after a step of EM, (R, 2, BINS).
+def log_likelihood(
+    counts: Counts, priors: Floats, laws: Floats, weights: list[Floats]
+) -> tuple[Floats, Floats]:
+    """Return the log-likelihood (R,) of laws at priors (R,), and the laws after a step of EM, (R,
+    2, BINS).
 
     `laws` holds p and n: (R, 2, BINS); `weights` what `collected` returns, for each tuple size.
     """
-    a, b = laws[:, 0] * priors[:, None], laws[:, 1] * (1 - priors[:, None])
+    a = laws[:, 0] * priors[:, None]
+    b = laws[:, 1] * (1 - priors[:, None])
     mixed = a + b
     value = np.log(mixed) @ counts.unlabeled
     expected = np.stack([a / mixed, b / mixed], axis=1) * counts.unlabeled  # (R, 2, BINS)
     for patterns, numbers, of_size in zip(counts.patterns, counts.numbers, weights, strict=True):
-        positive, negative = a[:, patterns], b[:, patterns]  # (R, T, M)
+        # (R, T, M)
+        positive = a[:, patterns]
+        negative = b[:, patterns]
         f, by_positive, by_negative = member_sums(of_size[:, None], positive, negative)
         f = np.maximum(f, 1e-300)
         value = value + np.log(f) @ numbers
@@ -263,9 +300,15 @@ def _normalised(laws: Floats) -> Floats:
 
 
 def maximise(
-    counts: Counts, priors: Floats, laws: Floats, weights: list[Floats], cycles: int = 400, tolerance: float = 1e-6
+    counts: Counts,
+    priors: Floats,
+    laws: Floats,
+    weights: list[Floats],
+    cycles: int = 400,
+    tolerance: float = 1e-6,
 ) -> tuple[Floats, Floats]:
-    """Return the greatest log-likelihood (R,) over the laws at each prior, by EM with SQUAREM steps, and the laws.
+    """Return the greatest log-likelihood (R,) over the laws at each prior, by EM with SQUAREM
+    steps, and the laws.
 
     A step that lowers the likelihood is replaced by two of plain EM (Varadhan and Roland, 2008).
     """
@@ -273,10 +316,13 @@ def maximise(
     active = np.arange(len(priors))
     laws = laws.copy()
     for _ in range(cycles):
-        own, zero, of_own = priors[active], laws[active], [of_size[active] for of_size in weights]
+        own = priors[active]
+        zero = laws[active]
+        of_own = [of_size[active] for of_size in weights]
         before, one = log_likelihood(counts, own, zero, of_own)
         after, two = log_likelihood(counts, own, one, of_own)
-        first, second = one - zero, two - 2 * one + zero
+        first = one - zero
+        second = two - 2 * one + zero
         axes = (1, 2)
         norms = np.sqrt((first**2).sum(axes) / np.maximum((second**2).sum(axes), 1e-300))
         length = np.clip(norms, 1.0, 1e4)[:, None, None]
@@ -294,9 +340,11 @@ def maximise(
 
 
 def starting_laws(counts: Counts, priors: Floats) -> tuple[Floats, Floats]:
-    """Return priors (R,), each as often as there are starts, and laws (R, 2, BINS) whose positives rank high.
+    """Return priors (R,), each as often as there are starts, and laws (R, 2, BINS) whose positives
+    rank high.
 
-    Laws that may fall as the number of positives grows have starts whose positives rank low as well.
+    Laws that may fall as the number of positives grows have starts whose positives rank low as
+    well.
     """
     pooled = counts.pooled
     rising = all((np.diff(law.weights) >= 0).all() for law in counts.laws)
@@ -306,7 +354,9 @@ def starting_laws(counts: Counts, priors: Floats) -> tuple[Floats, Floats]:
     for prior in priors:
         for slope in slopes:
             scores = slope * ranks
-            shift = shifted(np.repeat(scores, np.maximum(1, np.round(300 * pooled)).astype(int)), float(prior))
+            shift = shifted(
+                np.repeat(scores, np.maximum(1, np.round(300 * pooled)).astype(int)), float(prior)
+            )
             r = expit(scores + shift)
             laws.append([pooled * r, pooled * (1 - r)])
     return np.repeat(priors, len(slopes)), _normalised(np.array(laws))
@@ -325,11 +375,15 @@ def profile(*draws: Counts, level: float = 0.95) -> PriorProfile:
     check_share("level", level)
     counts = draws[0]
     symmetric = all(law.weights == law.weights[::-1] for law in counts.laws)
-    low_edge, high_edge = (0.0 if symmetric else float(logit(EDGES[0]))), float(logit(EDGES[1]))
+    low_edge = 0.0 if symmetric else float(logit(EDGES[0]))
+    high_edge = float(logit(EDGES[1]))
     nothing = [_normalised(np.broadcast_to(own.pooled, (1, 2, BINS))) for own in draws]
     half = np.array([0.5])
     at_half = [collected([law], half) for law in counts.laws]
-    same = [log_likelihood(own, half, laws, at_half)[0][0] for own, laws in zip(draws, nothing, strict=True)]
+    same = [
+        log_likelihood(own, half, laws, at_half)[0][0]
+        for own, laws in zip(draws, nothing, strict=True)
+    ]
 
     def best_at(points: Floats) -> Floats:
         weights = [collected([law] * len(points), expit(points)) for law in counts.laws]
@@ -350,24 +404,32 @@ def profile(*draws: Counts, level: float = 0.95) -> PriorProfile:
     values = np.concatenate([values, best_at(fine)])
     order = np.argsort(points, kind="stable")
     points, values = points[order], values[order]
-    deviance, gate = 2 * (values.max() - values), 2 * float(values.max() - np.mean(same))
+    deviance = 2 * (values.max() - values)
+    gate = 2 * float(values.max() - np.mean(same))
     low, high = _ends(points, deviance, _inflation(gate) * quantile, symmetric)
     tells = gate > GATE
     tells &= any(law.identifies().what != "family" for law in counts.laws)
     prior = float(expit(points[values.argmax()]))
     verdict: Verdict = "known" if _is_known(low, high) else "bound only"
     if not tells:
-        prior, low, high, verdict = 0.5, 0.0, 1.0, "not known"
+        prior = 0.5
+        low = 0.0
+        high = 1.0
+        verdict = "not known"
     far = misfit(counts, prior) if tells else 0.0
     if far > 1:
-        low, high, verdict = 0.0, 1.0, "does not fit"
+        low = 0.0
+        high = 1.0
+        verdict = "does not fit"
     n = round(sum(numbers.sum() for numbers in counts.numbers))
     found = prior, low, high, level, verdict, symmetric, gate, far
     return PriorProfile(*found, n, round(counts.unlabeled.sum()), expit(points), deviance)
 
 
 def bin_scores(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Counts:
-    """Return the bins of scores (N,) that were learned from none of the rows of a sample; `laws` by tuple size."""
+    """Return the bins of scores (N,) that were learned from none of the rows of a sample; `laws` by
+    tuple size.
+    """
     bins = np.empty(len(scores), np.int64)
     bins[np.argsort(scores, kind="stable")] = np.arange(len(scores)) * BINS // len(scores)
     own = [bins[sample.tuples[sample.sizes == size, :size]] for size in laws]
@@ -375,18 +437,24 @@ def bin_scores(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Count
 
 
 def share_deviance(counts: Counts, prior: float, shares: Floats) -> Floats:
-    """Return twice the log-likelihood ratio of each share of broken tuples against the best, at a given prior."""
+    """Return twice the log-likelihood ratio of each share of broken tuples against the best, at a
+    given prior.
+    """
     priors, starts = starting_laws(counts, np.array([prior]))
     each = len(priors)
     at = np.repeat(shares, each)
-    weights = [collected([law.broken(own) if own else law for own in at], 0 * at + prior) for law in counts.laws]
+    weights = [
+        collected([law.broken(own) if own else law for own in at], 0 * at + prior)
+        for law in counts.laws
+    ]
     every = np.tile(priors, len(shares)), np.tile(starts, (len(shares), 1, 1))
     values = maximise(counts, *every, weights)[0].reshape(len(shares), each).max(axis=1)
     return 2 * (values.max() - values)
 
 
 def misfit(counts: Counts, prior: float) -> float:
-    """Return Pearson's statistic of the best laws at a prior over `MISFIT` times its quantile of 0.999.
+    """Return Pearson's statistic of the best laws at a prior over `MISFIT` times its quantile of
+    0.999.
 
     Patterns with fewer than `EXPECTED` expected tuples count as one.
     """
@@ -394,43 +462,59 @@ def misfit(counts: Counts, prior: float) -> float:
     weights = [collected([law] * len(priors), priors) for law in counts.laws]
     values, laws = maximise(counts, priors, starts, weights)
     p, n = laws[values.argmax()]
-    a, b = prior * p, (1 - prior) * n
+    a = prior * p
+    b = (1 - prior) * n
     cells = [(counts.unlabeled, counts.unlabeled.sum() * (a + b))]
     for patterns, numbers, of_size in zip(counts.patterns, counts.numbers, weights, strict=True):
         size = patterns.shape[1]
         if size > LARGEST:
             continue
         every = np.array(list(combinations_with_replacement(range(BINS), size)))
-        orders = np.exp(gammaln(size + 1) - sum(gammaln((every == k).sum(axis=1) + 1) for k in range(BINS)))
+        orders = np.exp(
+            gammaln(size + 1) - sum(gammaln((every == k).sum(axis=1) + 1) for k in range(BINS))
+        )
         expected = numbers.sum() * orders * member_sums(of_size[0], a[every], b[every])[0]
         seen = dict(zip(map(tuple, patterns.tolist()), numbers, strict=True))
         observed = np.array([seen.get(tuple(pattern), 0.0) for pattern in every.tolist()])
         rare = expected < EXPECTED
         parts = [np.append(own[~rare], own[rare].sum()) for own in (observed, expected)]
-        cells.append((parts[0], parts[1]) if parts[1][-1] >= EXPECTED else (parts[0][:-1], parts[1][:-1]))
+        cells.append(
+            (parts[0], parts[1]) if parts[1][-1] >= EXPECTED else (parts[0][:-1], parts[1][:-1])
+        )
     freedom = sum(len(observed) - 1 for observed, _ in cells) - 2 * BINS + 1
     if freedom < 1:
         return 0.0
-    statistic = sum(float(((observed - expected) ** 2 / expected).sum()) for observed, expected in cells)
+    statistic = sum(
+        float(((observed - expected) ** 2 / expected).sum()) for observed, expected in cells
+    )
     return statistic / (MISFIT * float(chi2.ppf(0.999, df=freedom)))
 
 
 def columns_apart(rows: Any, sample: TupleData, count: int = 3) -> list[tuple[int, float]]:
-    """Return the columns of a table that tell members from unlabeled rows best, and how well: areas under the curve."""
+    """Return the columns of a table that tell members from unlabeled rows best, and how well: areas
+    under the curve.
+    """
     if sparse.issparse(rows) or rows.ndim != 2:
         return []
     members = sample.tuples[sample.tuples >= 0]
-    parts = [rows[np.unique(own)][:: 1 + len(own) // LEARN_FROM] for own in (members, sample.unlabeled)]
+    parts = [
+        rows[np.unique(own)][:: 1 + len(own) // LEARN_FROM] for own in (members, sample.unlabeled)
+    ]
     ranks = rankdata(np.nan_to_num(np.concatenate(parts), nan=-np.inf), axis=0)[: len(parts[0])]
     areas = (ranks.mean(axis=0) - (len(parts[0]) + 1) / 2) / len(parts[1])
     best = np.argsort(-np.abs(areas - 0.5), kind="stable")[:count]
     return [(int(column), float(max(areas[column], 1 - areas[column]))) for column in best]
 
 
-def _ends(points: Floats, deviance: Floats, threshold: float, symmetric: bool) -> tuple[float, float]:
-    """Return the interval {d <= threshold}, whose ends are interpolated in the log-odds of the prior."""
+def _ends(
+    points: Floats, deviance: Floats, threshold: float, symmetric: bool
+) -> tuple[float, float]:
+    """Return the interval {d <= threshold}, whose ends are interpolated in the log-odds of the
+    prior.
+    """
     inside = np.flatnonzero(deviance <= threshold)
-    first, last = int(inside[0]), int(inside[-1])
+    first = int(inside[0])
+    last = int(inside[-1])
 
     def crossing(within: int, outside: int) -> float:
         part = (threshold - deviance[within]) / (deviance[outside] - deviance[within])
@@ -442,18 +526,26 @@ def _ends(points: Floats, deviance: Floats, threshold: float, symmetric: bool) -
 
 
 def estimate_prior(
-    rows: Any, sample: TupleData, law: Law | Callable[[int], Law], seed: int | str = 0, *, level: float = 0.95
+    rows: Any,
+    sample: TupleData,
+    law: Law | Callable[[int], Law],
+    seed: int | str = 0,
+    *,
+    level: float = 0.95,
 ) -> PriorProfile:
     """Estimate the class prior from tuples and unlabeled rows alone.
 
     Parameters
     ----------
     rows : ndarray or sparse matrix, shape (N, ...)
-        uint8 or floats, which may have missing values. A linear score of a kernel's features ranks them.
+        uint8 or floats, which may have missing values. A linear score of a kernel's features ranks
+        them.
     sample : TupleData
-        Tuples of one or several sizes; all of them count, or a random part if there are more than `MOST`.
+        Tuples of one or several sizes; all of them count, or a random part if there are more than
+        `MOST`.
     law : Law or callable
-        The law of the tuples, or a function from a tuple size to a law. `CountedTuples` have their own.
+        The law of the tuples, or a function from a tuple size to a law. `CountedTuples` have their
+        own.
     seed : int or str
         Seed of that part, the kernel, folds, groups and ties.
     level : float
@@ -466,24 +558,39 @@ def estimate_prior(
 
     Notes
     -----
-    `PriorProfile` names the limits. Where members recur, tuples that share some are left out. Of repeated unlabeled
-    rows one is counted. Both give a warning.
+    `PriorProfile` names the limits. Where members recur, tuples that share some are left out. Of
+    repeated unlabeled rows one is counted. Both give a warning.
     """
     check_share("level", level)
     counted = isinstance(sample, CountedTuples)
     sample = sample if getattr(sample, "complete", False) else without_repeats(rows, sample)
     used, own = only_used(rows, sample if counted else _part(sample, seed))
-    bags = Bags.of(own if counted else without_pool(used, own), law if callable(law) else lambda size: law)
+    bags = Bags.of(
+        own if counted else without_pool(used, own), law if callable(law) else lambda size: law
+    )
     if bags.n < 2 * FOLDS or len(bags.unlabeled) < 2 * FOLDS:
         whole = np.array([0.0, 1.0])
         return PriorProfile(
-            0.5, 0.0, 1.0, level, "not known", False, 0.0, 0.0, bags.n, len(bags.unlabeled), whole, np.zeros(2)
+            0.5,
+            0.0,
+            1.0,
+            level,
+            "not known",
+            False,
+            0.0,
+            0.0,
+            bags.n,
+            len(bags.unlabeled),
+            whole,
+            np.zeros(2),
         )
     with one_thread():
         counts = rank(used, bags, seed)
         found = profile(counts, level=level)
         if GATE < found.gate < NARROW * GATE:
-            again = [rank(used, bags, f"{seed}, draw {draw} of the folds") for draw in range(1, DRAWS)]
+            again = [
+                rank(used, bags, f"{seed}, draw {draw} of the folds") for draw in range(1, DRAWS)
+            ]
             found = profile(counts, *again, level=level)
     return found
 
@@ -494,21 +601,33 @@ def rank(rows: Any, bags: Bags, seed: int | str) -> Counts:
     if not sparse.issparse(rows):
         z = Standardisation.learn(rows)(rows)
         features = kernel_maps(z, seed, (1.0,))[0].transform(z)
-    fit = cross_fit([features], bags, 0.5, seed=seed, folds=FOLDS, ridges=RIDGES, at_most=LEARN_FROM, aligned=True)
+    fit = cross_fit(
+        [features],
+        bags,
+        0.5,
+        seed=seed,
+        folds=FOLDS,
+        ridges=RIDGES,
+        at_most=LEARN_FROM,
+        aligned=True,
+    )
     return count_bins(fit, bags, seed)
 
 
 def _part(sample: TupleData, seed: int | str) -> TupleData:
     """Return at most `MOST` tuples and twice as many unlabeled rows, by chance."""
     tuples, unlabeled = (
-        rows if len(rows) <= count else rows[Stream(seed, "part that tells the prior").permutation(len(rows))[:count]]
+        rows
+        if len(rows) <= count
+        else rows[Stream(seed, "part that tells the prior").permutation(len(rows))[:count]]
         for rows, count in ((sample.tuples, MOST), (sample.unlabeled, 2 * MOST))
     )
     return TupleData(tuples, unlabeled)
 
 
 def without_pool(rows: Any, sample: TupleData) -> TupleData:
-    """Return the sample without tuples that share members, if members recur and unlabeled rows are other rows.
+    """Return the sample without tuples that share members, if members recur and unlabeled rows are
+    other rows.
 
     Tuples and unlabeled rows that are drawn from one finite pool need no care.
     """
@@ -521,23 +640,29 @@ def without_pool(rows: Any, sample: TupleData) -> TupleData:
         return sample
     chosen = disjoint_tuples(sample.tuples, identity)
     warn(
-        f"the members of {len(sample.tuples)} tuples are {len(distinct)} different rows, and recur; as these are "
+        f"the members of {len(sample.tuples)} tuples are {len(distinct)} different rows, and "
+        "recur; as these are "
         f"not independent draws, the prior is judged by {chosen.sum()} tuples that share none"
     )
     return TupleData(sample.tuples[chosen], sample.unlabeled)
 
 
 def without_repeats(rows: Any, sample: TupleData) -> TupleData:
-    """Return the sample with each unlabeled row once, with a warning, if rows recur more often than draws would.
+    """Return the sample with each unlabeled row once, with a warning, if rows recur more often than
+    draws would.
 
-    Copies, as in a bootstrap, would be taken for further draws, and scores judged by rows that they were learned from.
-    Rows of a finite pool or of a table with few values recur in tuples as well, and are left. If every unlabeled row
-    occurs k times, or a multiple of that, one k-th of them is left.
+    Copies, as in a bootstrap, would be taken for further draws, and scores judged by rows that they
+    were learned from. Rows of a finite pool or of a table with few values recur in tuples as well,
+    and are left. If every unlabeled row occurs k times, or a multiple of that, one k-th of them is
+    left.
     """
     used, own = only_used(np.arange(rows.shape[0]), sample)
     identity = row_numbers(rows, used)
-    unlabeled, members = identity[own.unlabeled], identity[own.tuples[own.tuples >= 0]]
-    counts, of_members = (np.bincount(part, minlength=identity.max() + 1) for part in (unlabeled, members))
+    unlabeled = identity[own.unlabeled]
+    members = identity[own.tuples[own.tuples >= 0]]
+    counts, of_members = (
+        np.bincount(part, minlength=identity.max() + 1) for part in (unlabeled, members)
+    )
     times = int(np.gcd.reduce(counts)) if np.count_nonzero(counts) > FEW_COUNTS else 1
     drawn = counts // times
     by_chance = float(drawn @ of_members) / len(members)
@@ -547,7 +672,8 @@ def without_repeats(rows: Any, sample: TupleData) -> TupleData:
         return sample
     kept = np.flatnonzero(pd.Series(unlabeled).groupby(unlabeled).cumcount() < drawn[unlabeled])
     warn(
-        f"{len(unlabeled)} unlabeled rows are {np.count_nonzero(counts)} different rows, and recur more often than "
+        f"{len(unlabeled)} unlabeled rows are {np.count_nonzero(counts)} different rows, and recur "
+        "more often than "
         f"those of tuples; {len(kept)} are counted, as copies add nothing"
     )
     return replace(sample, unlabeled=sample.unlabeled[kept])
@@ -568,7 +694,8 @@ def different_rows(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
 
 
 def row_numbers(rows: Any, places: Indices | None = None) -> Indices:
-    """Return a number for the row at each of some places, or for all rows (N, ...), equal for equal rows.
+    """Return a number for the row at each of some places, or for all rows (N, ...), equal for equal
+    rows.
 
     They count from 0, in the order of first appearance.
     """
@@ -578,10 +705,13 @@ def row_numbers(rows: Any, places: Indices | None = None) -> Indices:
     if isinstance(rows, pd.DataFrame):
         contents = pd.util.hash_pandas_object(rows.iloc[places], index=False).tolist()
     elif sparse.issparse(rows):
-        chosen: Any = rows.tocsr()[places]  # type: ignore[attr-defined]  # scipy's base class has no rows
+        # scipy's base class has no rows
+        chosen: Any = rows.tocsr()[places]  # type: ignore[attr-defined]
         chosen.sum_duplicates()
         parts = [slice(*ends) for ends in pairwise(chosen.indptr.tolist())]
-        contents = (hash((chosen.indices[part].tobytes(), chosen.data[part].tobytes())) for part in parts)
+        contents = (
+            hash((chosen.indices[part].tobytes(), chosen.data[part].tobytes())) for part in parts
+        )
     else:
         contents = (hash(rows[place].tobytes()) for place in places)
     return np.array([numbers.setdefault(content, len(numbers)) for content in contents])

@@ -1,8 +1,8 @@
 """Every random number of the project, derived from (seed, purpose, indices) and nothing else.
 
-Only `SeedSequence` and the raw 64-bit stream of `PCG64` are used. numpy guarantees that these two never
-change, but not the methods of `Generator`. So a split drawn today is the one that another machine draws in
-ten years.
+Only `SeedSequence` and the raw 64-bit stream of `PCG64` are used. numpy guarantees that these two
+never change, but not the methods of `Generator`. So a split drawn today is the one that another
+machine draws in ten years.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Trained classifiers in files that hold data and names, but no code: ``save(classifier, "file.skops")``, and `load`.
+"""Trained classifiers in files that hold data and names, but no code: ``save(classifier,
+"file.skops")``, and `load`.
 
 A file is a zip of arrays and JSON, written by `skops <https://skops.readthedocs.io>`_. Reading it
 makes objects of known classes only, and calls nothing that the file could choose. A file that names
 anything else is refused, and so is a classifier that would make such a file. Networks are on the
 CPU, wherever they were trained.
 
-scikit-learn follows the nodes of trees without a check, so a forged file can crash Python, or let it
-read beyond them.
+scikit-learn follows the nodes of trees without a check, so a forged file can crash Python, or let
+it read beyond them.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ KNOWN: tuple[type | str, ...] = (
 def save(classifier: Any, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
     """Write a trained classifier, or a `Pipeline` that ends in one, to a file for `load`.
 
-    Code and rows that only training needs are left out: callbacks, the module given as `Network.network`,
-    counts, labelled rows of ``positive_by``, held-out scores.
+    Code and rows that only training needs are left out: callbacks, the module given as
+    `Network.network`, counts, labelled rows of ``positive_by``, held-out scores.
 
     Parameters
     ----------
@@ -75,17 +76,23 @@ def save(classifier: Any, path: str | Path, *, trusted: Sequence[str] = ()) -> N
     check_is_fitted(classifier)
     last = classifier.steps[-1][1] if isinstance(classifier, Pipeline) else classifier
     if not isinstance(last, TupleEstimator):
-        raise UserError(f"{type(last).__name__} is neither a classifier of tuples nor a Pipeline that ends in one")
+        raise UserError(
+            f"{type(last).__name__} is neither a classifier of tuples nor a Pipeline that ends in "
+            "one"
+        )
     held = {"format": FORMAT, "mdpu": __version__, "classifier": with_last(classifier, _as_data)}
     try:
         data = io.dumps(held)
     except Exception as error:  # skops raises different ones for what it cannot write
-        raise UserError(f"the classifier holds what a file cannot: {printable(str(error))[:200]}") from error
+        raise UserError(
+            f"the classifier holds what a file cannot: {printable(str(error))[:200]}"
+        ) from error
     others = _unknown(data, [*KNOWN, *trusted])
     if others:
         raise UserError(
             f"the classifier holds {', '.join(others)}, which load would refuse; take a learner of "
-            f"scikit-learn, or give trusted={others} to both save and load if you vouch for the file"
+            f"scikit-learn, or give trusted={others} to both save and load if you vouch for the "
+            "file"
         )
     Path(path).write_bytes(data)
 
@@ -105,19 +112,30 @@ def load(path: str | Path, *, network: Any = None, trusted: Sequence[str] = ()) 
     Raises
     ------
     UserError
-        If the file is damaged or was made by a later version, or holds a type that is neither known nor trusted.
+        If the file is damaged or was made by a later version, or holds a type that is neither known
+        nor trusted.
     """
     types = [*KNOWN, *trusted]
     try:
         held = io.load(Path(path), trusted=types)
-        made_by, classifier = (held["format"], held["mdpu"]), held["classifier"]
+        made_by = (held["format"], held["mdpu"])
+        classifier = held["classifier"]
     except UntrustedTypesFoundException:
         others = _unknown(Path(path).read_bytes(), types)
-        raise UserError(f"{path} holds {', '.join(others)}, which is not trusted, so nothing of it was made") from None
-    except Exception as error:  # of a zip, of JSON, of numpy or of a class whose attributes are others
-        raise UserError(f"{path} is no file of a classifier, or damaged: {printable(str(error))[:200]}") from error
+        raise UserError(
+            f"{path} holds {', '.join(others)}, which is not trusted, so nothing of it was made"
+        ) from None
+    except (
+        Exception
+    ) as error:  # of a zip, of JSON, of numpy or of a class whose attributes are others
+        raise UserError(
+            f"{path} is no file of a classifier, or damaged: {printable(str(error))[:200]}"
+        ) from error
     if made_by[0] != FORMAT:
-        raise UserError(f"{path} was written by version {made_by[1]} in another format; read it with that version")
+        raise UserError(
+            f"{path} was written by version {made_by[1]} in another format; read it with that "
+            "version"
+        )
     return with_last(classifier, lambda last: _from_data(last, network))
 
 
@@ -128,12 +146,17 @@ def _unknown(data: bytes, trusted: Sequence[Any] = KNOWN) -> list[str]:
 
 
 def with_last(estimator: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a copy of a classifier, or of a pipeline that ends in one, with the classifier changed."""
+    """Return a copy of a classifier, or of a pipeline that ends in one, with the classifier
+    changed.
+    """
     if not isinstance(estimator, Pipeline):
         return change(estimator)
     changed = copy.copy(estimator)
     vars(changed).pop("_skl_callbacks", None)
-    changed.steps = [*estimator.steps[:-1], (estimator.steps[-1][0], change(estimator.steps[-1][1]))]
+    changed.steps = [
+        *estimator.steps[:-1],
+        (estimator.steps[-1][0], change(estimator.steps[-1][1])),
+    ]
     return changed
 
 
@@ -149,9 +172,13 @@ def _as_data(classifier: TupleEstimator) -> Any:
         own.history_ = None
     elif isinstance(model, LinearScore):
         none: Any = np.empty(0)
-        fit = replace(model.fit, tuple_scores=[], unlabeled_scores=none, tuple_folds=[], unlabeled_folds=none)
+        fit = replace(
+            model.fit, tuple_scores=[], unlabeled_scores=none, tuple_folds=[], unlabeled_folds=none
+        )
         own.model_ = replace(model, fit=fit)
-    elif isinstance(model, StudentScore) and isinstance(model.student, HistGradientBoostingClassifier):
+    elif isinstance(model, StudentScore) and isinstance(
+        model.student, HistGradientBoostingClassifier
+    ):
         own.model_ = replace(model, student=copy.copy(model.student))
         del own.model_.student._loss  # other versions of scikit-learn have it elsewhere
     if isinstance(own.learner, Network):
@@ -163,7 +190,9 @@ def _as_data(classifier: TupleEstimator) -> Any:
         own.positive_by = None
     if callable(law := getattr(own, "law", None)):
         if law not in [getattr(Law, name) for name in LAWS]:
-            raise UserError(f"law is the function {law!r}, which a file cannot hold; give a Law, or its weights")
+            raise UserError(
+                f"law is the function {law!r}, which a file cannot hold; give a Law, or its weights"
+            )
         own.law = law.__name__
     return own
 
@@ -174,23 +203,34 @@ def _from_data(own: Any, network: Any) -> Any:
         raise UserError(f"the file holds a {type(own).__name__}, which is no classifier of tuples")
     if isinstance(law := getattr(own, "law", None), str) and law in LAWS:
         own.law = getattr(Law, own.law)
-    if isinstance(own.model_, StudentScore) and isinstance(own.model_.student, HistGradientBoostingClassifier):
+    if isinstance(own.model_, StudentScore) and isinstance(
+        own.model_.student, HistGradientBoostingClassifier
+    ):
         own.model_.student._loss = own.model_.student._get_loss(None)
     if not isinstance(own.model_, dict):
         return own
-    stored, learner = own.model_, own.learner if isinstance(own.learner, Network) else Network()
+    stored = own.model_
+    learner = own.learner if isinstance(own.learner, Network) else Network()
     named = learner.network or ("mlp" if stored["preparation"].directions is None else "components")
     if named == "given":
         if network is None:
-            raise UserError("the classifier was trained with a module of its own; give network=, that module")
+            raise UserError(
+                "the classifier was trained with a module of its own; give network=, that module"
+            )
         learner.network = named = network
     architecture = {"hidden": learner.hidden} if named in ("mlp", "components") else {}
     with torch.random.fork_rng([]):
-        module = make_network(Settings(network=named, architecture=architecture), stored["preparation"], 1, 0)
+        module = make_network(
+            Settings(network=named, architecture=architecture), stored["preparation"], 1, 0
+        )
     try:
-        module.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in stored["module"].items()})
+        module.load_state_dict(
+            {name: torch.from_numpy(np.array(value)) for name, value in stored["module"].items()}
+        )
     except RuntimeError as error:
-        raise UserError(f"the weights are those of another network: {printable(str(error))[:200]}") from None
+        raise UserError(
+            f"the weights are those of another network: {printable(str(error))[:200]}"
+        ) from None
     own.history_ = pd.DataFrame(stored["history"])
     own.model_ = Trained(**stored | {"module": module.eval(), "history": own.history_})
     return own

@@ -1,7 +1,8 @@
-"""Scores of a fitted classifier from tuples and unlabeled rows, with intervals; folds that cut no tuple.
+"""Scores of a fitted classifier from tuples and unlabeled rows, with intervals; folds that cut no
+tuple.
 
-Classifiers are fitted `MDPUClassifier` or `TupleClassifier`, or a scikit-learn ``Pipeline`` that ends in one. Rows and
-groups are as for their ``fit``. ``docs/how-to/estimator.md`` has examples.
+Classifiers are fitted `MDPUClassifier` or `TupleClassifier`, or a scikit-learn ``Pipeline`` that
+ends in one. Rows and groups are as for their ``fit``. ``docs/how-to/estimator.md`` has examples.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 
 class TupleKFold:
-    """Folds for cross-validation of rows with groups: no tuple is cut, and each fold has its share of both kinds.
+    """Folds for cross-validation of rows with groups: no tuple is cut, and each fold has its share
+    of both kinds.
 
-    Equal unlabeled rows, as a bootstrap has them, are in one fold: copies would be held out from themselves.
+    Equal unlabeled rows, as a bootstrap has them, are in one fold: copies would be held out from
+    themselves.
 
     Parameters
     ----------
@@ -50,9 +53,12 @@ class TupleKFold:
         """Return the number of folds."""
         return self.n_splits
 
-    def split(self, X: Any, y: ArrayLike, groups: Any = None) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-        """Yield indices of the rows to train on and of those that are held out; `y` are the groups as for `fit`,
-        of `join_groups` or `number_groups`. Without the rows `X`, all of them count as different.
+    def split(
+        self, X: Any, y: ArrayLike, groups: Any = None
+    ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Yield indices of the rows to train on and of those that are held out; `y` are the groups
+        as for `fit`, of `join_groups` or `number_groups`. Without the rows `X`, all of them count
+        as different.
 
         Raises
         ------
@@ -68,9 +74,14 @@ class TupleKFold:
         rows = np.arange(len(own)) if X is None else X if hasattr(X, "shape") else np.asarray(X)
         kinds = row_numbers(rows, unlabeled)
         different = int(kinds.max()) + 1
-        for count, what in ((np.sum(numbers != UNLABELED), "tuples"), (different, "different unlabeled rows")):
+        for count, what in (
+            (np.sum(numbers != UNLABELED), "tuples"),
+            (different, "different unlabeled rows"),
+        ):
             if not 2 <= self.n_splits <= count:
-                raise UserError(f"n_splits is {self.n_splits}; with {count} {what}, 2 to {count} are possible")
+                raise UserError(
+                    f"n_splits is {self.n_splits}; with {count} {what}, 2 to {count} are possible"
+                )
         order = Stream(self.random_state, "fold of each tuple").permutation(len(numbers))
         order = order[numbers[order] != UNLABELED]
         fold_of_number = np.zeros(len(numbers), np.int64)
@@ -82,7 +93,7 @@ class TupleKFold:
             yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
 
 
-# -- the error rate -----------------------------------------------------------------------------------
+# -- the error rate --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -92,11 +103,12 @@ class Estimate:
     Attributes
     ----------
     value : float
-        Unbiased for classifiers that did not see these tuples and rows. It is not clipped: noise can take it below 0 or
-        above 1.
+        Unbiased for classifiers that did not see these tuples and rows. It is not clipped: noise
+        can take it below 0 or above 1.
     low, high : float
-        Interval of `level`, from the variance over tuples and over unlabeled rows. It takes a given prior as exact, and
-        the classifier as it is. If the classifier estimated its prior, the interval includes that uncertainty.
+        Interval of `level`, from the variance over tuples and over unlabeled rows. It takes a given
+        prior as exact, and the classifier as it is. If the classifier estimated its prior, the
+        interval includes that uncertainty.
     level : float
     """
 
@@ -108,16 +120,23 @@ class Estimate:
 
 def _share(classifier: Any, sizes: NDArray[np.int64], prior: float) -> float:
     """Return the mean class share of members, or raise `UserError` where it equals the prior."""
-    laws = [(classifier.law_of(size), count) for size, count in zip(*np.unique(sizes, return_counts=True), strict=True)]
+    laws = [
+        (classifier.law_of(size), count)
+        for size, count in zip(*np.unique(sizes, return_counts=True), strict=True)
+    ]
     excess = sum(law.coefficients(prior).denominator * count for law, count in laws) / len(sizes)
     if abs(excess) < NEAR:
         laws[0][0].risk_weights(prior)  # raises with the reason, if it is one law
-        raise UserError(f"at prior {prior:.3g} members of tuples are positive as often as unlabeled rows")
+        raise UserError(
+            f"at prior {prior:.3g} members of tuples are positive as often as unlabeled rows"
+        )
     return float(prior + excess)
 
 
 def _rates(members: Any, unlabeled: Any, share: float, prior: float) -> tuple[Any, Any]:
-    """Return true and false positive rates from the shares of positive answers among members and unlabeled rows."""
+    """Return true and false positive rates from the shares of positive answers among members and
+    unlabeled rows.
+    """
     difference = (members - unlabeled) / (share - prior)
     return unlabeled + (1 - prior) * difference, unlabeled - prior * difference
 
@@ -125,8 +144,9 @@ def _rates(members: Any, unlabeled: Any, share: float, prior: float) -> tuple[An
 def variance_of_mean(values: Floats, ends: tuple[float, float] = (0.0, 1.0)) -> float:
     """Return the variance of the mean of values between two ends.
 
-    Where nearly all values are equal, their own variance is mostly too small. Two more values at each end correct that,
-    as in the interval of Agresti and Coull (The American Statistician 52, 1998) for a proportion.
+    Where nearly all values are equal, their own variance is mostly too small. Two more values at
+    each end correct that, as in the interval of Agresti and Coull (The American Statistician 52,
+    1998) for a proportion.
     """
     if len(values) < 2:
         raise UserError("a score without labels takes at least two tuples and two unlabeled rows")
@@ -140,13 +160,18 @@ def interval(value: float, variance: float, level: float) -> Estimate:
 
 
 def with_uncertain_prior(
-    at: Callable[[float], dict[str, Estimate]], told: float, profile: PriorProfile | None, level: float
+    at: Callable[[float], dict[str, Estimate]],
+    told: float,
+    profile: PriorProfile | None,
+    level: float,
 ) -> dict[str, Estimate]:
-    """Return estimates at a prior whose intervals contain those at all priors that the profile allows.
+    """Return estimates at a prior whose intervals contain those at all priors that the profile
+    allows.
 
-    A value belongs to the interval if at some prior pi the deviance of pi and the squared distance from the estimate
-    there, in its standard errors, add up to no more than the quantile of chi-squared. Tuples and rows are others than
-    those of the profile. Priors at which members say nothing are left out. The values are those `at` the given prior.
+    A value belongs to the interval if at some prior pi the deviance of pi and the squared distance
+    from the estimate there, in its standard errors, add up to no more than the quantile of
+    chi-squared. Tuples and rows are others than those of the profile. Priors at which members say
+    nothing are left out. The values are those `at` the given prior.
     """
     found = at(told)
     if profile is None:
@@ -156,7 +181,8 @@ def with_uncertain_prior(
     line = np.linspace(points[0], points[-1], 400)
     deviance = np.interp(line, points, profile.deviance / profile.inflation)
     if not profile.gate or profile.verdict in ("not known", "does not fit"):
-        line, deviance = np.linspace(logit(0.02), logit(0.98), 400), np.zeros(400)
+        line = np.linspace(logit(0.02), logit(0.98), 400)
+        deviance = np.zeros(400)
     allowed = np.flatnonzero(deviance < most**2)
     for place in np.unique(allowed[np.linspace(0, len(allowed) - 1, 33).astype(int)]):
         try:
@@ -166,7 +192,9 @@ def with_uncertain_prior(
         reach = np.sqrt(1 - deviance[place] / most**2)
         for name, one in there.items():
             down, up = (float(one.value + reach * (end - one.value)) for end in (one.low, one.high))
-            found[name] = replace(found[name], low=min(found[name].low, down), high=max(found[name].high, up))
+            found[name] = replace(
+                found[name], low=min(found[name].low, down), high=max(found[name].high, up)
+            )
     return found
 
 
@@ -196,16 +224,22 @@ def estimated_risk(
     level : float
         Level of the interval.
     """
-    present, rest = sample.tuples >= 0, answers[sample.unlabeled]
+    present = sample.tuples >= 0
+    rest = answers[sample.unlabeled]
     sizes = present.sum(axis=1)
     members = (answers[sample.tuples] & present).sum(axis=1) / sizes
-    errors, slope, ends = np.empty(len(sizes)), 0.0, []
+    errors = np.empty(len(sizes))
+    slope = 0.0
+    ends = []
     for size in np.unique(sizes).tolist():
-        error, own = law_of(size).error, sizes == size
+        error = law_of(size).error
+        own = sizes == size
         errors[own] = error(members[own], rest.mean(), prior)
         ends += [error(share, rest.mean(), prior) for share in (0.0, 1.0)]
         slope += own.mean() * (error(0.0, 1.0, prior) - error(0.0, 0.0, prior))
-    variance = variance_of_mean(errors, (min(ends), max(ends))) + slope**2 * variance_of_mean(rest.astype(float))
+    variance = variance_of_mean(errors, (min(ends), max(ends))) + slope**2 * variance_of_mean(
+        rest.astype(float)
+    )
     return interval(errors.mean(), variance, level)
 
 
@@ -221,21 +255,25 @@ def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None =
     y : ndarray, int64, shape (N,)
         Their groups, as for `MDPUClassifier.fit`.
     prior : float, optional
-        Prior of the estimate, by default the classifier's. Give it by `functools.partial` if the compared classifiers
-        estimate theirs: risks at different priors are not comparable.
+        Prior of the estimate, by default the classifier's. Give it by `functools.partial` if the
+        compared classifiers estimate theirs: risks at different priors are not comparable.
     """
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     return -estimated_risk(scores > 0, sample, told, classifier.law_of, 0.95).value
 
 
 def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
-    """Return minus the label-free estimate of the share of bags on the wrong side: a scorer, higher is better.
+    """Return minus the label-free estimate of the share of bags on the wrong side: a scorer, higher
+    is better.
 
-    It takes tuples as wholes. Epochs that it chose lost half as much accuracy as those that the other estimate chose
-    (docs/explanation/findings.md). Its value is no error rate of single rows. Parameters are those of `negative_risk`.
+    It takes tuples as wholes. Epochs that it chose lost half as much accuracy as those that the
+    other estimate chose (docs/explanation/findings.md). Its value is no error rate of single rows.
+    Parameters are those of `negative_risk`.
     """
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
-    answers, sizes, risk = scores > 0, sample.sizes, 0.0
+    answers = scores > 0
+    sizes = sample.sizes
+    risk = 0.0
     for size in np.unique(sizes).tolist():
         positives = answers[sample.tuples[sizes == size, :size]].sum(axis=1)
         shares = np.bincount(positives, minlength=size + 1) / len(positives)
@@ -244,29 +282,44 @@ def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | No
     return -risk
 
 
-def _read_scores(estimator: Any, X: Any, y: Any, prior: float | None = None) -> tuple[Any, TupleData, float, Floats]:
-    """Return the classifier, the sample, the prior, and the scores (N,) of rows given as tuples or with groups."""
+def _read_scores(
+    estimator: Any, X: Any, y: Any, prior: float | None = None
+) -> tuple[Any, TupleData, float, Floats]:
+    """Return the classifier, the sample, the prior, and the scores (N,) of rows given as tuples or
+    with groups.
+    """
     classifier = getattr(estimator, "_final_estimator", estimator)  # of a pipeline
     if not hasattr(classifier, "law_of"):
         raise UserError(
-            f"{type(classifier).__name__} does not learn from tuples; give an MDPUClassifier or TupleClassifier, or a "
+            f"{type(classifier).__name__} does not learn from tuples; give an MDPUClassifier or "
+            "TupleClassifier, or a "
             "Pipeline that ends in one"
         )
     if np.ndim(y) != 1:
         X, y = join_groups(X, y)
     X = X if hasattr(X, "shape") else np.asarray(X)
     sample = without_repeats(X, sample_of(np.asarray(y)))
-    scores = np.asarray(estimator.decision_function(X), np.float64)  # refuses one that is not fitted
-    return classifier, sample, classifier.prior_ if prior is None else check_share("prior", prior), scores
+    scores = np.asarray(
+        estimator.decision_function(X), np.float64
+    )  # refuses one that is not fitted
+    return (
+        classifier,
+        sample,
+        classifier.prior_ if prior is None else check_share("prior", prior),
+        scores,
+    )
 
 
-# -- other scores -------------------------------------------------------------------------------------
+# -- other scores ----------------------------------------------------------------------------------
 
 
 def _members_below(scores: Floats, sample: TupleData, points: Floats, side: Any) -> Floats:
-    """Return the share of members, all tuples counting alike, with a score below points, or up to them (`side`)."""
+    """Return the share of members, all tuples counting alike, with a score below points, or up to
+    them (`side`).
+    """
     present = sample.tuples >= 0
-    members, weights = scores[sample.tuples[present]], (present / present.sum(axis=1, keepdims=True))[present]
+    members = scores[sample.tuples[present]]
+    weights = (present / present.sum(axis=1, keepdims=True))[present]
     order = np.argsort(members)
     cumulated = np.concatenate([[0.0], np.cumsum(weights[order] / len(present))])
     return np.asarray(cumulated[np.searchsorted(members[order], points, side)])
@@ -305,13 +358,19 @@ def auc_of_scores(estimator: Any, X: Any, y: Any) -> Callable[[Any], float]:
 
 
 def scores_without_labels(
-    estimator: Any, X: Any, y: Any, *, threshold: float = 0.0, prior: float | None = None, level: float = 0.95
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    threshold: float = 0.0,
+    prior: float | None = None,
+    level: float = 0.95,
 ) -> dict[str, Estimate]:
     """Estimate AUC, balanced accuracy, precision and recall from tuples and unlabeled rows.
 
-    A member of a tuple is positive with the probability a (Lemma 6), an unlabeled row with pi. So the shares of
-    positive answers among them give the two rates of the classifier, and AUC = 1/2 + (AUC_TU - 1/2) / (a - pi), where
-    AUC_TU compares members with unlabeled rows.
+    A member of a tuple is positive with the probability a (Lemma 6), an unlabeled row with pi. So
+    the shares of positive answers among them give the two rates of the classifier, and AUC = 1/2 +
+    (AUC_TU - 1/2) / (a - pi), where AUC_TU compares members with unlabeled rows.
 
     Parameters
     ----------
@@ -329,7 +388,8 @@ def scores_without_labels(
     Raises
     ------
     UserError
-        If members are positive as often as unlabeled rows, or there are less than two tuples or unlabeled rows.
+        If members are positive as often as unlabeled rows, or there are less than two tuples or
+        unlabeled rows.
     """
     check_share("level", level)
     check_number("threshold", threshold)
@@ -337,10 +397,13 @@ def scores_without_labels(
     sizes = sample.sizes
     unlabeled = scores[sample.unlabeled]
     yes = (scores > threshold).astype(float)
-    tuple_yes, unlabeled_yes = _of_tuples(yes, sample), yes[sample.unlabeled]
-    members, rest = tuple_yes.mean(), unlabeled_yes.mean()
+    tuple_yes = _of_tuples(yes, sample)
+    unlabeled_yes = yes[sample.unlabeled]
+    members = tuple_yes.mean()
+    rest = unlabeled_yes.mean()
     tuple_below = _unlabeled_below(scores, sample)
-    spread, spread_rest = variance_of_mean(tuple_yes), variance_of_mean(unlabeled_yes)
+    spread = variance_of_mean(tuple_yes)
+    spread_rest = variance_of_mean(unlabeled_yes)
     lower, upper = (_members_below(scores, sample, unlabeled, side) for side in ("left", "right"))
     above = 1 - (lower + upper) / 2  # share of members above each unlabeled row
     spread_below = variance_of_mean(tuple_below) + variance_of_mean(above)
@@ -349,7 +412,9 @@ def scores_without_labels(
         share = _share(classifier, sizes, own)
         recall, _ = _rates(members, rest, share, own)
         gap = share - own
-        by_member, by_rest = (1 - own) / gap, 1 - (1 - own) / gap  # derivatives of recall
+        # derivatives of recall
+        by_member = (1 - own) / gap
+        by_rest = 1 - (1 - own) / gap
         return {
             "auc": interval(0.5 + (tuple_below.mean() - 0.5) / gap, spread_below / gap**2, level),
             "balanced_accuracy": interval(
@@ -360,33 +425,51 @@ def scores_without_labels(
         }
 
     found = with_uncertain_prior(at, told, estimated_profile(classifier, prior), level)
-    return {name: replace(one, low=max(0.0, one.low), high=min(1.0, one.high)) for name, one in found.items()}
+    return {
+        name: replace(one, low=max(0.0, one.low), high=min(1.0, one.high))
+        for name, one in found.items()
+    }
 
 
-def _precision(by_tuple: Floats, by_unlabeled: Floats, share: float, prior: float, level: float) -> Estimate:
-    """Return the share of positives among rows that were chosen, from their shares in tuples and unlabeled rows."""
+def _precision(
+    by_tuple: Floats, by_unlabeled: Floats, share: float, prior: float, level: float
+) -> Estimate:
+    """Return the share of positives among rows that were chosen, from their shares in tuples and
+    unlabeled rows.
+    """
     rest = by_unlabeled.mean()
     recall, _ = _rates(by_tuple.mean(), rest, share, prior)
     value, inverse = (prior * recall / rest, prior / rest) if rest > 0 else (np.nan, np.nan)
     by_member = (1 - prior) / (share - prior)  # derivative of recall
     slope = inverse * (1 - by_member) - value / max(rest, 1e-12)
-    parts = (inverse * by_member) ** 2 * variance_of_mean(by_tuple), slope**2 * variance_of_mean(by_unlabeled)
+    parts = (
+        (inverse * by_member) ** 2 * variance_of_mean(by_tuple),
+        slope**2 * variance_of_mean(by_unlabeled),
+    )
     return interval(value, sum(parts), level)
 
 
 def calibration_without_labels(
-    estimator: Any, X: Any, y: Any, *, bins: int = 8, prior: float | None = None, level: float = 0.95
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    bins: int = 8,
+    prior: float | None = None,
+    level: float = 0.95,
 ) -> pd.DataFrame:
-    """Compare the probabilities of rows with the shares of positives that tuples and unlabeled rows speak for.
+    """Compare the probabilities of rows with the shares of positives that tuples and unlabeled rows
+    speak for.
 
-    Unlabeled rows are put into bins of equal numbers by their probability. The share of positives in a bin is the
-    precision of the answer "it lies in this bin", as in `scores_without_labels`, whose parameters these are.
+    Unlabeled rows are put into bins of equal numbers by their probability. The share of positives
+    in a bin is the precision of the answer "it lies in this bin", as in `scores_without_labels`,
+    whose parameters these are.
 
     Returns
     -------
     DataFrame
-        By bin: ``probability``, the mean of its unlabeled rows; ``share`` of positives, with ``low`` and ``high``; and
-        ``rows``, the number of unlabeled ones. Shares are cut to [0, 1].
+        By bin: ``probability``, the mean of its unlabeled rows; ``share`` of positives, with
+        ``low`` and ``high``; and ``rows``, the number of unlabeled ones. Shares are cut to [0, 1].
 
     Raises
     ------
@@ -396,8 +479,11 @@ def calibration_without_labels(
     check_share("level", level)
     check_count("bins", bins)
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
-    scores = scores - classifier._prior_shift("calibration_without_labels")  # these rows have the training's prior
-    present, unlabeled = sample.tuples >= 0, scores[sample.unlabeled]
+    scores = scores - classifier._prior_shift(
+        "calibration_without_labels"
+    )  # these rows have the training's prior
+    present = sample.tuples >= 0
+    unlabeled = scores[sample.unlabeled]
     edges = np.unique(np.quantile(unlabeled, np.arange(1, bins) / bins))
     place = np.searchsorted(edges, scores, "right")
     own_bins = np.unique(place[sample.unlabeled]).tolist()
@@ -408,15 +494,21 @@ def calibration_without_labels(
         members = [part.sum(axis=1) / sample.sizes for part in parts]
         rest = [(place[sample.unlabeled] == one).astype(float) for one in own_bins]
         pairs = zip(own_bins, members, rest, strict=True)
-        return {str(one): _precision(by_tuple, by_row, share, own, level) for one, by_tuple, by_row in pairs}
+        return {
+            str(one): _precision(by_tuple, by_row, share, own, level)
+            for one, by_tuple, by_row in pairs
+        }
 
     found = with_uncertain_prior(at, told, estimated_profile(classifier, prior), level)
     rows = []
     for one in own_bins:
-        inside, estimate = unlabeled[place[sample.unlabeled] == one], found[str(one)]
+        inside = unlabeled[place[sample.unlabeled] == one]
+        estimate = found[str(one)]
         share, low, high = np.clip([estimate.value, estimate.low, estimate.high], 0, 1).tolist()
         mean = float(expit(inside).mean())
-        rows.append({"probability": mean, "share": share, "low": low, "high": high, "rows": len(inside)})
+        rows.append(
+            {"probability": mean, "share": share, "low": low, "high": high, "rows": len(inside)}
+        )
     return pd.DataFrame(rows)
 
 
@@ -441,7 +533,9 @@ class LabelFreeScorer:
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Return the estimate on held-out rows and groups."""
-        return scores_without_labels(estimator, X, y, threshold=self.threshold, prior=self.prior)[self.measure].value
+        return scores_without_labels(estimator, X, y, threshold=self.threshold, prior=self.prior)[
+            self.measure
+        ].value
 
 
 def least_cost_threshold(
@@ -453,7 +547,8 @@ def least_cost_threshold(
     false_negative: float = 1.0,
     prior: float | None = None,
 ) -> float:
-    """Return the threshold of ``decision_function`` with the least estimated cost per row, without labels.
+    """Return the threshold of ``decision_function`` with the least estimated cost per row, without
+    labels.
 
     Parameters
     ----------
@@ -470,12 +565,16 @@ def least_cost_threshold(
     check_number("false_positive", false_positive)
     check_number("false_negative", false_negative)
     if not (false_positive > 0 and false_negative > 0):
-        raise UserError(f"costs are {false_positive} and {false_negative}; positive numbers are needed")
+        raise UserError(
+            f"costs are {false_positive} and {false_negative}; positive numbers are needed"
+        )
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
     sizes = sample.sizes
     share = _share(classifier, sizes, told)
     unlabeled = np.sort(scores[sample.unlabeled])
-    candidates = np.unique(np.concatenate([scores[sample.tuples[sample.tuples >= 0]], unlabeled, [scores.min() - 1]]))
+    candidates = np.unique(
+        np.concatenate([scores[sample.tuples[sample.tuples >= 0]], unlabeled, [scores.min() - 1]])
+    )
     member_yes = 1 - _members_below(scores, sample, candidates, "right")
     unlabeled_yes = 1 - np.searchsorted(unlabeled, candidates, "right") / len(unlabeled)
     recall, false_alarms = _rates(member_yes, unlabeled_yes, share, told)
@@ -483,7 +582,7 @@ def least_cost_threshold(
     return float(candidates[np.argmin(costs)])
 
 
-# -- broken tuples ------------------------------------------------------------------------------------
+# -- broken tuples ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -493,10 +592,12 @@ class Suspicion:
     Attributes
     ----------
     tuples : DataFrame
-        The most suspicious first: ``tuple``, its place; ``q``, the probability that the law holds for a random group
-        with such scores; ``factor``, how many times likelier they are in a broken tuple; ``probability`` that it is.
+        The most suspicious first: ``tuple``, its place; ``q``, the probability that the law holds
+        for a random group with such scores; ``factor``, how many times likelier they are in a
+        broken tuple; ``probability`` that it is.
     number : Estimate or None
-        Number of broken tuples. Like the probability, it needs unlabeled rows and tuples larger than pairs.
+        Number of broken tuples. Like the probability, it needs unlabeled rows and tuples larger
+        than pairs.
     """
 
     tuples: pd.DataFrame
@@ -506,11 +607,12 @@ class Suspicion:
 def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) -> Suspicion:
     """Rank tuples by the odds that they break the law, and estimate how many do.
 
-    Broken tuples are modelled as random groups that the law refuses. Their share has the largest likelihood at the
-    classifier's prior in the model of `mdpu.prior`, which takes the scores as ranks in three bins, so that none need be
-    right; the interval is that of its profile, and holds no uncertainty of the prior. Of 400 held-out triples or
-    quintuples of digits with 0, 10 and 20 % broken ones, 47 of 48 intervals covered. Tuples that the classifier was
-    trained on look too good: their ranking is useful, but the number is too low. Parameters are those of
+    Broken tuples are modelled as random groups that the law refuses. Their share has the largest
+    likelihood at the classifier's prior in the model of `mdpu.prior`, which takes the scores as
+    ranks in three bins, so that none need be right; the interval is that of its profile, and holds
+    no uncertainty of the prior. Of 400 held-out triples or quintuples of digits with 0, 10 and 20 %
+    broken ones, 47 of 48 intervals covered. Tuples that the classifier was trained on look too
+    good: their ranking is useful, but the number is too low. Parameters are those of
     `scores_without_labels`, where scores must be log-odds, and `y` may be left out.
     """
     check_share("level", level)
@@ -518,24 +620,36 @@ def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) ->
     classifier, sample, prior, scores = _read_scores(estimator, X, X[0] if alone else y)
     scores = scores - classifier._prior_shift("suspicious")  # as in calibration_without_labels
     sizes = sample.sizes
-    laws = {size: replace(classifier.law_of(size), refused=0.0) for size in np.unique(sizes).tolist()}
+    laws = {
+        size: replace(classifier.law_of(size), refused=0.0) for size in np.unique(sizes).tolist()
+    }
 
     shift = 0.0 if alone else shifted(scores[sample.unlabeled], prior)
-    q, rate = np.empty(len(sizes)), np.empty(len(sizes))
+    q = np.empty(len(sizes))
+    rate = np.empty(len(sizes))
     for size, law in laws.items():
         own = sizes == size
         q[own] = posteriors(np.array(law.weights), scores[sample.tuples[own, :size]] + shift)[0]
         rate[own] = law.rate(prior)
     q = np.clip(q, 1e-9, 1 - 1e-9)
     factor = (1 - q) / (1 - rate) / (q / rate)
-    number, share = None, None
+    number = None
+    share = None
     if not alone and sizes.max() > 2:
         most = 0.98 * (1 - rate.min())  # random groups break more
         shares = np.concatenate([[0.0], np.geomspace(min(0.005, most / 40), most, 40)])
         deviance = share_deviance(bin_scores(scores, sample, laws), prior, shares)
         inside = np.flatnonzero(deviance <= float(norm.ppf((1 + level) / 2)) ** 2)
-        share, low, high = (float(shares[place]) for place in (deviance.argmin(), inside[0], inside[-1]))
+        share, low, high = (
+            float(shares[place]) for place in (deviance.argmin(), inside[0], inside[-1])
+        )
         number = Estimate(len(sizes) * share, len(sizes) * low, len(sizes) * high, level)
-    probability = np.full(len(q), np.nan) if share is None else share * factor / (1 - share + share * factor)
-    table = pd.DataFrame({"tuple": np.arange(len(q)), "q": q, "factor": factor, "probability": probability})
-    return Suspicion(table.sort_values("factor", ascending=False, kind="stable", ignore_index=True), number)
+    probability = (
+        np.full(len(q), np.nan) if share is None else share * factor / (1 - share + share * factor)
+    )
+    table = pd.DataFrame(
+        {"tuple": np.arange(len(q)), "q": q, "factor": factor, "probability": probability}
+    )
+    return Suspicion(
+        table.sort_values("factor", ascending=False, kind="stable", ignore_index=True), number
+    )

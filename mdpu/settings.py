@@ -1,4 +1,6 @@
-"""The task that a model is trained for, and the settings. Without torch, so that plans and reports load fast."""
+"""The task that a model is trained for, and the settings. Without torch, so that plans and reports
+load fast.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,19 @@ from typing import Any
 from mdpu.errors import UserError
 from mdpu.law import Law
 
-RECIPE = 1  # part of every run's key; raise it when a change of the code moves the numbers of finished runs
+# part of every run's key; raise it when a change of the code moves the numbers of finished runs
+RECIPE = 1
 RISE = 0.2  # share of the steps over which a one-cycle schedule rises
-# The networks by name (`mdpu.networks` makes them), with the settings that each knows and their defaults.
+# The networks by name (`mdpu.networks` makes them), with the settings that each knows and their
+# defaults.
 NETWORKS: dict[str, dict[str, Any]] = {
     "mlp": {"hidden": (300, 300)},
     "components": {"hidden": (300, 300)},
     "resnet34": {"stem": "cifar"},
 }
-NUMBERS: dict[str, tuple[Any, float, str]] = {  # by name their type, the least value, and both in words
+NUMBERS: dict[
+    str, tuple[Any, float, str]
+] = {  # by name their type, the least value, and both in words
     "epochs": (Integral, 1, "an integer of at least 1"),
     "batch_size": (Integral, 1, "an integer of at least 1"),
     "learning_rate": (Real, math.ulp(0.0), "a number above 0"),
@@ -32,7 +38,9 @@ CHOICES = {
     "precision": ("float32", "bfloat16", "tf32"),
     "stem": ("cifar", "imagenet"),
 }
-MOST_SIZES, LARGEST_SIZE = 100, 100_000  # of a list of sizes, so that one digit too many does not exhaust the memory
+# of a list of sizes, so that one digit too many does not exhaust the memory
+MOST_SIZES = 100
+LARGEST_SIZE = 100_000
 
 
 @dataclass(frozen=True)
@@ -81,8 +89,8 @@ class Settings:
     optimizer : {'adam', 'adamw'}
         Adam with weight decay as an L2 penalty, or with decoupled weight decay.
     schedule : {'constant', 'one-cycle'}
-        Schedule of the learning rate: the same at every step; or rising to `learning_rate` over the first fifth of all
-        steps, then falling to zero, both linearly (Smith and Topin, 2018).
+        Schedule of the learning rate: the same at every step; or rising to `learning_rate` over the
+        first fifth of all steps, then falling to zero, both linearly (Smith and Topin, 2018).
     learning_rate, weight_decay : float
     precision : {'float32', 'bfloat16', 'tf32'}
         Precision of the matrix products; weights, scores and losses are always float32.
@@ -91,15 +99,17 @@ class Settings:
     architecture : mapping
         The named network's own settings, such as ``hidden``; those left out have their defaults.
     compile : bool
-        Whether PyTorch compiles the network (``torch.compile``), which must not be small, one seed at
-        a time.
+        Whether PyTorch compiles the network (``torch.compile``), which must not be small, one seed
+        at a time.
     rates : mapping from str to float
-        Factors of the learning rate of parameters by the beginning of their names, such as ``{"features": 0.1}``.
+        Factors of the learning rate of parameters by the beginning of their names, such as
+        ``{"features": 0.1}``.
 
     Raises
     ------
     UserError
-        If a value has the wrong type or is out of range, the network is unknown, or it does not know a setting.
+        If a value has the wrong type or is out of range, the network is unknown, or it does not
+        know a setting.
     """
 
     epochs: int = 100
@@ -117,9 +127,16 @@ class Settings:
 
     def __post_init__(self) -> None:
         numbers = [(name, getattr(self, name), *NUMBERS[name]) for name in NUMBERS]
-        numbers += [(f"the rate of {name}", rate, Real, 0, "a number from 0") for name, rate in self.rates.items()]
+        numbers += [
+            (f"the rate of {name}", rate, Real, 0, "a number from 0")
+            for name, rate in self.rates.items()
+        ]
         for name, value, kind, least, needed in numbers:
-            if isinstance(value, bool) or not isinstance(value, kind) or not least <= value < math.inf:
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, kind)
+                or not least <= value < math.inf
+            ):
                 raise UserError(f"{name} is {value!r}; {needed} is needed")
         if not isinstance(self.compile, bool):
             raise UserError(f"compile is {self.compile!r}; true or false is needed")
@@ -127,10 +144,18 @@ class Settings:
         if self.compile and "hidden" in known:
             raise UserError(f"compile is not for small networks; leave it out for {self.network}")
         choices: list[tuple[str, Any, Collection[str]]]
-        choices = [(name, value, CHOICES[name]) for name, value in vars(self).items() if name in CHOICES]
-        choices += [] if callable(self.network) else [("network", self.network, NETWORKS)]  # modules are callable
+        choices = [
+            (name, value, CHOICES[name]) for name, value in vars(self).items() if name in CHOICES
+        ]
+        choices += (
+            [] if callable(self.network) else [("network", self.network, NETWORKS)]
+        )  # modules are callable
         choices += [("the network's setting", name, known) for name in self.architecture]
-        choices += [(name, value, CHOICES[name]) for name, value in self.architecture.items() if name in CHOICES]
+        choices += [
+            (name, value, CHOICES[name])
+            for name, value in self.architecture.items()
+            if name in CHOICES
+        ]
         for name, value, among in choices:
             if value not in [*among]:  # a list asks for no hash
                 raise UserError(f"{name} is {value!r}; it must be one of {', '.join(among)}")
@@ -138,11 +163,23 @@ class Settings:
             if name in CHOICES:
                 continue
             if not isinstance(sizes, list | tuple) or len(sizes) > MOST_SIZES:
-                raise UserError(f"{name} is {str(sizes)[:50]}; a list of at most {MOST_SIZES} integers is needed")
+                raise UserError(
+                    f"{name} is {str(sizes)[:50]}; a list of at most {MOST_SIZES} integers is "
+                    "needed"
+                )
             for size in sizes:
-                if isinstance(size, bool) or not isinstance(size, Integral) or not 0 < int(size) <= LARGEST_SIZE:
-                    raise UserError(f"{name} holds {size!r}; integers from 1 to {LARGEST_SIZE} are needed")
-        own = {name: tuple(value) if isinstance(value, list) else value for name, value in self.architecture.items()}
+                if (
+                    isinstance(size, bool)
+                    or not isinstance(size, Integral)
+                    or not 0 < int(size) <= LARGEST_SIZE
+                ):
+                    raise UserError(
+                        f"{name} holds {size!r}; integers from 1 to {LARGEST_SIZE} are needed"
+                    )
+        own = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in self.architecture.items()
+        }
         object.__setattr__(self, "architecture", known | own)
 
     @classmethod

@@ -15,10 +15,11 @@ _blas: list[threadpool_limits] = []  # the limit of the process, once for each o
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold the numerical libraries to one thread: on small matrices, waiting for others takes most of the time.
+    """Hold the numerical libraries to one thread: on small matrices, waiting for others takes most
+    of the time.
 
-    OpenMP counts threads for each thread that asks, BLAS for the whole process. So whoever comes first limits BLAS, and
-    whoever leaves last gives it back.
+    OpenMP counts threads for each thread that asks, BLAS for the whole process. So whoever comes
+    first limits BLAS, and whoever leaves last gives it back.
     """
     with _lock:
         _blas.append(_blas[0] if _blas else threadpool_limits(1, user_api="blas"))
@@ -35,6 +36,10 @@ def one_thread() -> Iterator[None]:
 
 
 def _let_go() -> None:
-    """Let a thread change OpenBLAS's limit that another one has set, which new versions of threadpoolctl refuse."""
-    if clear := getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None):
+    """Let a thread change OpenBLAS's limit that another one has set, which new versions of
+    threadpoolctl refuse.
+    """
+    if clear := getattr(
+        getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None
+    ):
         clear(force=True)

@@ -1,4 +1,6 @@
-"""What the tests share: a copy of the repository in which a tiny experiment has run, and a browser."""
+"""What the tests share: a copy of the repository in which a tiny experiment has run, and a
+browser.
+"""
 
 import hashlib
 import os
@@ -14,7 +16,8 @@ from filelock import FileLock
 from hypothesis import settings
 from tracked import list_files
 
-# Several workers share few cores, and the networks here are so small that threads only wait for one another.
+# Several workers share few cores, and the networks here are so small that threads only wait for one
+# another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The same examples on every machine, so that a test fails for everyone or for nobody.
@@ -27,11 +30,15 @@ TINY = REPOSITORY / "benchmarks" / "faults" / "tiny.yaml"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files first that take longest, so that no worker is alone with one of them at the end."""
+    """Put the files first that take longest, so that no worker is alone with one of them at the
+    end.
+    """
     seconds: Counter[Path] = Counter()
     for item in items:
         limit = item.get_closest_marker("timeout")
-        seconds[item.path] += limit.args[0] if limit else 60 if item.get_closest_marker("slow") else 1
+        seconds[item.path] += (
+            limit.args[0] if limit else 60 if item.get_closest_marker("slow") else 1
+        )
     items.sort(key=lambda item: -seconds[item.path])
 
 
@@ -52,7 +59,9 @@ class Clone:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of a user who has activated the virtual environment, with the code of this clone."""
+        """The environment of a user who has activated the virtual environment, with the code of
+        this clone.
+        """
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         return {**os.environ, "PATH": path, "PYTHONPATH": str(self.folder), "COLUMNS": "1000"}
 
@@ -63,7 +72,9 @@ class Clone:
 
     def run(self, *command: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         """Run a command in the clone and insist on its exit status."""
-        done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True
+        )
         assert done.returncode == status, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
         return done
 
@@ -75,7 +86,10 @@ class Clone:
     def digests(self) -> dict[str, str]:
         """Return digests of all files in the folder of results, by path."""
         files = [path for path in (self.folder / "results").rglob("*") if path.is_file()]
-        return {str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+        return {
+            str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in files
+        }
 
     def jobs(self, *arguments: str) -> dict[str, int]:
         """Return how many jobs of each rule a dry run announces."""
@@ -88,7 +102,9 @@ class Clone:
         return {rule: int(count) for rule, count in table if rule not in ("all", "total")}
 
     def change_config(self, **changes: object) -> None:
-        """Lay values over the tiny configuration at dotted keys, written with double underscores."""
+        """Lay values over the tiny configuration at dotted keys, written with double
+        underscores.
+        """
         path = self.folder / "config" / "tiny.yaml"
         config = yaml.safe_load(path.read_text())
         for dotted, value in changes.items():
@@ -102,9 +118,13 @@ class Clone:
 
 @pytest.fixture(scope="session")
 def texts() -> dict[str, str]:
-    """Texts of all files that git tracks, by name; what else lies in the clone is none of the project's."""
+    """Texts of all files that git tracks, by name; what else lies in the clone is none of the
+    project's.
+    """
     contents = {name: (REPOSITORY / name).read_bytes() for name in list_files()}
-    return {name: content.decode("utf-8") for name, content in contents.items() if b"\0" not in content}
+    return {
+        name: content.decode("utf-8") for name, content in contents.items() if b"\0" not in content
+    }
 
 
 def clone_repository(folder: Path) -> Clone:
@@ -121,7 +141,9 @@ def clone_repository(folder: Path) -> Clone:
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Clone:
-    """A clone in which `./run` has made the tiny experiment once, for all workers; nobody may change it."""
+    """A clone in which `./run` has made the tiny experiment once, for all workers; nobody may
+    change it.
+    """
     base = tmp_path_factory.getbasetemp()
     if worker_id != "master":
         base = base.parent  # shared by the workers of one session

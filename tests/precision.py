@@ -16,7 +16,9 @@ from mdpu.networks import Preparation
 
 @contextmanager
 def in_float64() -> Iterator[None]:
-    """Let networks, their input and all sums be float64, so that rounding stays far below what a change moves."""
+    """Let networks, their input and all sums be float64, so that rounding stays far below what a
+    change moves.
+    """
     laid_out = Preparation.lay_out
     made = trainer.make_network
     default = torch.get_default_dtype()

@@ -15,28 +15,54 @@ from mdpu.pipeline.store import Stored, pack, read_runs
 
 def run(*command: str) -> str:
     """Run a script of the repository and return what it printed."""
-    done = subprocess.run([sys.executable, *command], cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, *command], cwd=REPOSITORY, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 @pytest.mark.slow
 def test_the_gpu_check_passes_on_a_cpu():
-    assert json.loads(run("benchmarks/gpu_check.py", "--device", "cpu", "--without-speed"))["failed"] == []
+    assert (
+        json.loads(run("benchmarks/gpu_check.py", "--device", "cpu", "--without-speed"))["failed"]
+        == []
+    )
 
 
 def test_pairs_of_runs_are_compared_by_what_was_asked(tmp_path):
-    """The second side is a point better in each of three trials, and a run without a partner does not count."""
+    """The second side is a point better in each of three trials, and a run without a partner does
+    not count.
+    """
     sampling = {"tuple_size": 2, "prior": "0.5", "n": 10}
-    for side, precision, seeds, level in (("a", "bfloat16", (1, 2, 3, 4), 0.80), ("b", "float32", (1, 2, 3), 0.81)):
+    for side, precision, seeds, level in (
+        ("a", "bfloat16", (1, 2, 3, 4), 0.80),
+        ("b", "float32", (1, 2, 3), 0.81),
+    ):
         runs = []
         for seed in seeds:
-            asked = {"recipe": 1, "trial": f"mnist/m2/n10/prior0.5/seed{seed}", "sampling": sampling}
-            asked |= {"method": "relu", "loss": "logistic", "settings": {"precision": precision, "epochs": 2}}
-            history = pd.DataFrame({"epoch": [1, 2], "objective": 0.5, "accuracy": np.array([0.1, level + seed / 100])})
+            asked = {
+                "recipe": 1,
+                "trial": f"mnist/m2/n10/prior0.5/seed{seed}",
+                "sampling": sampling,
+            }
+            asked |= {
+                "method": "relu",
+                "loss": "logistic",
+                "settings": {"precision": precision, "epochs": 2},
+            }
+            history = pd.DataFrame(
+                {"epoch": [1, 2], "objective": 0.5, "accuracy": np.array([0.1, level + seed / 100])}
+            )
             runs.append(Stored.of(asked, history))
         pack(tmp_path / f"{side}.parquet", runs)
-    printed = run("benchmarks/paired.py", str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet"), "--last", "1")
+    printed = run(
+        "benchmarks/paired.py",
+        str(tmp_path / "a.parquet"),
+        str(tmp_path / "b.parquet"),
+        "--last",
+        "1",
+    )
     (line,) = (line for line in printed.splitlines() if line.startswith("| relu"))
     assert re.findall(r"[-+]?[\d.]+", line)[:4] == ["3", "82.00", "83.00", "+1.00"]
 
@@ -53,10 +79,16 @@ def test_shipped_runs_of_a_gpu_are_compared_with_those_of_a_cpu(tmp_path):
     assert sorted(again.index) == sorted(run.key for run in on_gpu)
     pd.testing.assert_frame_equal(again, kept.loc[again.index, again.columns])
 
-    shipped = pd.read_csv(reference / "runs.csv").drop_duplicates("key").set_index("key").loc[kept.index]
-    assert kept["cpu_accuracy"].to_numpy() == pytest.approx(shipped["accuracy"].to_numpy(), abs=1e-4)
+    shipped = (
+        pd.read_csv(reference / "runs.csv").drop_duplicates("key").set_index("key").loc[kept.index]
+    )
+    assert kept["cpu_accuracy"].to_numpy() == pytest.approx(
+        shipped["accuracy"].to_numpy(), abs=1e-4
+    )
     assert (kept["cpu_precision"] == shipped["precision"]).all()
-    assert kept["difference"].to_numpy() == pytest.approx(kept["gpu_accuracy"] - kept["cpu_accuracy"], abs=1e-3)
+    assert kept["difference"].to_numpy() == pytest.approx(
+        kept["gpu_accuracy"] - kept["cpu_accuracy"], abs=1e-3
+    )
 
 
 @pytest.mark.slow

@@ -39,7 +39,8 @@ def test_groups_name_each_image_once(sizes, n_unlabeled):
     for number, members in enumerate(tuples):
         assert np.array_equal(images[groups == 10**6 * number + len(members)], members)
     assert np.array_equal(images[groups == -1], numbers[sum(sizes) :])
-    sample, expected = sample_of(groups), TupleData.gather(tuples, numbers[sum(sizes) :])[1]
+    sample = sample_of(groups)
+    expected = TupleData.gather(tuples, numbers[sum(sizes) :])[1]
     assert np.array_equal(sample.tuples, expected.tuples)
     assert np.array_equal(sample.unlabeled, expected.unlabeled)
 
@@ -53,15 +54,26 @@ def test_frames_keep_their_columns_and_sparse_rows_stay_sparse():
     assert sparse.issparse(rows) and groups.tolist() == [2, 2, 1000002, 1000002, -1]
 
 
-PAIRS, ROWS = np.zeros((4, 2, 3)), np.zeros((5, 3))
+PAIRS = np.zeros((4, 2, 3))
+ROWS = np.zeros((5, 3))
 FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
 
 
 UNLIKE = [
-    (ROWS, PAIRS), (ROWS, ROWS), (PAIRS, np.zeros((5, 4))), (PAIRS, ROWS.astype(np.uint8)), (PAIRS[:0], ROWS),
-    (PAIRS, ROWS[:0]), ([FRAME, FRAME[["b", "a"]]], FRAME), ([FRAME[["a"]]], FRAME), ([FRAME, FRAME], FRAME.to_numpy()),
-    ([FRAME, FRAME[:0]], FRAME), ([sparse.csr_matrix(FRAME)], ROWS), (FRAME, FRAME), ("tuples", ROWS),
-]  # fmt: skip
+    (ROWS, PAIRS),
+    (ROWS, ROWS),
+    (PAIRS, np.zeros((5, 4))),
+    (PAIRS, ROWS.astype(np.uint8)),
+    (PAIRS[:0], ROWS),
+    (PAIRS, ROWS[:0]),
+    ([FRAME, FRAME[["b", "a"]]], FRAME),
+    ([FRAME[["a"]]], FRAME),
+    ([FRAME, FRAME], FRAME.to_numpy()),
+    ([FRAME, FRAME[:0]], FRAME),
+    ([sparse.csr_matrix(FRAME)], ROWS),
+    (FRAME, FRAME),
+    ("tuples", ROWS),
+]
 
 
 @pytest.mark.parametrize(("tuples", "unlabeled"), UNLIKE)
@@ -104,7 +116,11 @@ def test_numbers_of_groups_carry_their_sizes(names, none):
         groups = number_groups(column)
         assert groups.tolist() == [3, -1, 1000002, 3, 2000001, -1, 3, 1000002]
     sample = sample_of(groups)
-    assert sample.tuples.tolist() == [[0, 3, 6], [2, 7, -1], [4, -1, -1]] and sample.unlabeled.tolist() == [1, 5]
+    assert sample.tuples.tolist() == [
+        [0, 3, 6],
+        [2, 7, -1],
+        [4, -1, -1],
+    ] and sample.unlabeled.tolist() == [1, 5]
 
 
 def test_keys_of_several_values_name_a_group_together():
@@ -121,7 +137,9 @@ def test_keys_of_several_values_name_a_group_together():
 
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=8), st.data())
 def test_no_cut_of_groups_goes_unseen(sizes, data):
-    """Whatever rows a splitter leaves, the groups are whole or refused; so is a row that a bootstrap repeats."""
+    """Whatever rows a splitter leaves, the groups are whole or refused; so is a row that a
+    bootstrap repeats.
+    """
     groups = number_groups(np.concatenate([np.repeat(np.arange(len(sizes)), sizes), [-1, -1]]))
     left = data.draw(st.lists(st.integers(0, len(groups) - 3), min_size=1, max_size=len(groups)))
     kept = groups[[*left, len(groups) - 1]]

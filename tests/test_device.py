@@ -1,4 +1,6 @@
-"""Which device a process computes on, which GPU a job takes, and whether training keeps its data there."""
+"""Which device a process computes on, which GPU a job takes, and whether training keeps its data
+there.
+"""
 
 import subprocess
 import sys
@@ -68,12 +70,17 @@ def test_a_device_is_described_with_its_threads(monkeypatch):
 
 def test_a_cpu_computes_tf32_in_float32():
     asked = ("float32", "tf32", "bfloat16")
-    assert [precision_on(CPU, precision) for precision in asked] == ["float32", "float32", "bfloat16"]
+    assert [precision_on(CPU, precision) for precision in asked] == [
+        "float32",
+        "float32",
+        "bfloat16",
+    ]
     assert [precision_on(torch.device("cuda"), precision) for precision in asked] == [*asked]
 
 
 @pytest.mark.parametrize(
-    ("cards", "jobs", "expected"), [(["a"], 4, [4]), (["a", "b"], 5, [3, 2]), (["a", "b", "c"], 2, [1, 1, 0])]
+    ("cards", "jobs", "expected"),
+    [(["a"], 4, [4]), (["a", "b"], 5, [3, 2]), (["a", "b", "c"], 2, [1, 1, 0])],
 )
 def test_jobs_spread_over_cards_and_never_wait(tmp_path, cards, jobs, expected):
     with ExitStack() as stack:
@@ -96,9 +103,12 @@ def test_a_job_takes_the_card_that_another_has_left(tmp_path):
 def test_a_killed_job_no_longer_counts(tmp_path):
     program = (
         "import sys, time\nfrom pathlib import Path\nfrom mdpu.pipeline.device import joined\n"
-        "with joined(['a'], Path(sys.argv[1])):\n    print('joined', flush=True)\n    time.sleep(60)\n"
+        "with joined(['a'], Path(sys.argv[1])):\n    print('joined', flush=True)\n    "
+        "time.sleep(60)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True) as killed:
+    with subprocess.Popen(
+        [sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True
+    ) as killed:
         assert killed.stdout.readline() == "joined\n"
         with joined(["a", "b"], tmp_path) as beside:
             assert beside == 1
@@ -114,7 +124,9 @@ def test_a_job_chooses_among_the_cards_that_it_may_see(tmp_path, monkeypatch):
 
     def see(*uuids):
         monkeypatch.setattr(torch.cuda, "device_count", lambda: len(uuids))
-        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda number: SimpleNamespace(uuid=uuids[number]))
+        monkeypatch.setattr(
+            torch.cuda, "get_device_properties", lambda number: SimpleNamespace(uuid=uuids[number])
+        )
 
     with ExitStack() as stack:
         see("GPU-b")
@@ -125,7 +137,7 @@ def test_a_job_chooses_among_the_cards_that_it_may_see(tmp_path, monkeypatch):
         assert stack.enter_context(least_used_gpu(torch.device("cuda"))) == torch.device("cuda:0")
 
 
-# -- a pretended GPU ---------------------------------------------------------------------------------
+# -- a pretended GPU -------------------------------------------------------------------------------
 
 
 class DeviceError(Exception):
@@ -133,12 +145,16 @@ class DeviceError(Exception):
 
 
 class OneDevice(TorchDispatchMode):
-    """Refuses what a GPU refuses: operations on tensors of two devices, but for copies and single numbers."""
+    """Refuses what a GPU refuses: operations on tensors of two devices, but for copies and single
+    numbers.
+    """
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         name = func._schema.name
         if name not in ("aten::copy_", "aten::_to_copy"):
-            tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+            tensors = [
+                leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)
+            ]
             kinds = {tensor.device.type for tensor in tensors if tensor.dim() or "fused" in name}
             if len(kinds) > 1:
                 raise DeviceError(name)
@@ -147,20 +163,28 @@ class OneDevice(TorchDispatchMode):
 
 @pytest.fixture
 def pretended(monkeypatch):
-    """Pretend that torch's device `meta`, whose tensors have no values, is a GPU; measures that are read are zeros."""
+    """Pretend that torch's device `meta`, whose tensors have no values, is a GPU; measures that are
+    read are zeros.
+    """
     real = torch.Tensor.tolist
     monkeypatch.setattr(
-        torch.Tensor, "tolist", lambda self: torch.zeros(self.shape).tolist() if self.is_meta else real(self)
+        torch.Tensor,
+        "tolist",
+        lambda self: torch.zeros(self.shape).tolist() if self.is_meta else real(self),
     )
     with OneDevice():
         yield
 
 
 @pytest.mark.parametrize("seeds", [(3,), (3, 4)])
-@pytest.mark.parametrize("method", [name for name in available_methods() if load_method(name).objective])
+@pytest.mark.parametrize(
+    "method", [name for name in available_methods() if load_method(name).objective]
+)
 def test_training_keeps_everything_on_the_device(method, seeds, pretended):
-    samples, evaluation = [draw_sample(seed, 3) for seed in seeds], TestSet(TEST_IMAGES, TEST_LABELS, IMAGES, LABELS)
-    task, settings = Task(method, 3, 0.4), replace(SETTINGS, epochs=1)
+    samples = [draw_sample(seed, 3) for seed in seeds]
+    evaluation = TestSet(TEST_IMAGES, TEST_LABELS, IMAGES, LABELS)
+    task = Task(method, 3, 0.4)
+    settings = replace(SETTINGS, epochs=1)
     options = {"labels": LABELS, "evaluation": evaluation, "device": "meta"}
     for trained in train(task, IMAGES, samples, list(seeds), settings, **options):
         assert all(parameter.is_meta for parameter in trained.module.parameters())
@@ -176,7 +200,15 @@ def test_a_card_has_tf32_if_it_is_asked_for_and_times_its_convolutions(pretended
 
     for precision in ("float32", "tf32"):
         settings = replace(SETTINGS, epochs=1, precision=precision)
-        train(Task("ure", 2, 0.4), IMAGES, [draw_sample()], [3], settings, device="meta", on_epoch_end=note)
+        train(
+            Task("ure", 2, 0.4),
+            IMAGES,
+            [draw_sample()],
+            [3],
+            settings,
+            device="meta",
+            on_epoch_end=note,
+        )
     assert seen == [("highest", False, True), ("high", True, True)]
     assert (torch.get_float32_matmul_precision(), cudnn.allow_tf32, cudnn.benchmark) == before
 
@@ -202,7 +234,14 @@ class HostCopies(TorchDispatchMode):
 
 @pytest.mark.parametrize(
     ("method", "ragged"),
-    [("ure", False), ("ure", True), ("relu-part", False), ("bag-relu", False), ("siamese", False), ("llp", False)],
+    [
+        ("ure", False),
+        ("ure", True),
+        ("relu-part", False),
+        ("bag-relu", False),
+        ("siamese", False),
+        ("llp", False),
+    ],
 )
 def test_a_step_copies_nothing_from_the_host(method, ragged, pretended):
     sample = draw_sample(3, 3)
@@ -221,12 +260,14 @@ def test_the_orders_of_an_epoch_are_one_copy(pretended):
     numbers = []
     for epochs in (1, 2, 3):
         with HostCopies() as copies:
-            train_blobs("ure", [draw_sample()], [3], replace(SETTINGS, epochs=epochs), device="meta")
+            train_blobs(
+                "ure", [draw_sample()], [3], replace(SETTINGS, epochs=epochs), device="meta"
+            )
         numbers.append(copies.number)
     assert np.diff(numbers).tolist() == [1, 1]
 
 
-# -- what a GPU keeps --------------------------------------------------------------------------------
+# -- what a GPU keeps ------------------------------------------------------------------------------
 
 COLOURS = np.stack([IMAGES, IMAGES[:, ::-1], 255 - IMAGES], axis=3)
 TEST_COLOURS = np.stack([TEST_IMAGES, TEST_IMAGES[:, ::-1], 255 - TEST_IMAGES], axis=3)
@@ -234,7 +275,9 @@ TEST_COLOURS = np.stack([TEST_IMAGES, TEST_IMAGES[:, ::-1], 255 - TEST_IMAGES], 
 
 def small_network(shape):
     channels = shape[2] if len(shape) == 3 else 1
-    return nn.Sequential(nn.Conv2d(channels, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * (SIDE - 2) ** 2, 1))
+    return nn.Sequential(
+        nn.Conv2d(channels, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * (SIDE - 2) ** 2, 1)
+    )
 
 
 def test_a_gpu_keeps_grey_values_as_bytes_and_a_cpu_as_floats():
@@ -243,7 +286,10 @@ def test_a_gpu_keeps_grey_values_as_bytes_and_a_cpu_as_floats():
         preparation = prepare(Settings(network=small_network), images)
         assert preparation.keep(images, meta).nbytes == images.nbytes
         assert preparation.keep(images, CPU).nbytes == 4 * images.nbytes
-        assert prepare(Settings(network=small_network), floats).keep(floats, meta).nbytes == floats.nbytes
+        assert (
+            prepare(Settings(network=small_network), floats).keep(floats, meta).nbytes
+            == floats.nbytes
+        )
     perceptron = prepare(SETTINGS, IMAGES)
     assert perceptron.keep(IMAGES, meta).nbytes == len(IMAGES) * len(perceptron.pixels)
 
@@ -257,12 +303,16 @@ def test_a_gpu_keeps_grey_values_as_bytes_and_a_cpu_as_floats():
         (COLOURS, TEST_COLOURS, {"network": small_network, "architecture": {}}),
     ],
 )
-def test_images_that_stay_bytes_until_the_step_give_the_same_numbers(images, tests, changes, monkeypatch):
+def test_images_that_stay_bytes_until_the_step_give_the_same_numbers(
+    images, tests, changes, monkeypatch
+):
     settings = replace(SETTINGS, **changes)
     options = {"images": images, "evaluation": TestSet(tests, TEST_LABELS, images, LABELS)}
     [floats] = train_blobs("relu", [draw_sample()], [3], settings, **options)
     of_gpu = Preparation.kept_type
-    monkeypatch.setattr(Preparation, "kept_type", lambda self, device: of_gpu(self, torch.device("cuda")))
+    monkeypatch.setattr(
+        Preparation, "kept_type", lambda self, device: of_gpu(self, torch.device("cuda"))
+    )
     [stored] = train_blobs("relu", [draw_sample()], [3], settings, **options)
     assert_same(stored.history, floats.history)
     assert np.array_equal(stored.outputs(tests), floats.outputs(tests))
@@ -283,7 +333,8 @@ class FullAbove(nn.Module):
 
     def __init__(self, rows):
         super().__init__()
-        self.rows, self.layer = rows, nn.Linear(SIDE * SIDE, 1)
+        self.rows = rows
+        self.layer = nn.Linear(SIDE * SIDE, 1)
 
     def forward(self, x):
         if len(x) > self.rows:
@@ -304,7 +355,7 @@ def test_parts_that_do_not_fit_are_halved_until_they_do():
         networks.scores(kept)
 
 
-# -- compiled networks -------------------------------------------------------------------------------
+# -- compiled networks -----------------------------------------------------------------------------
 
 
 def test_compile_is_refused_without_a_compiler(monkeypatch):

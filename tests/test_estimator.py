@@ -1,4 +1,6 @@
-"""The estimator: scikit-learn's contract, the same numbers as the library's, and estimates without labels."""
+"""The estimator: scikit-learn's contract, the same numbers as the library's, and estimates without
+labels.
+"""
 
 import doctest
 import pickle
@@ -75,8 +77,10 @@ class Digits:
         self.labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
         split = draw_split(self.labels[:1200], size, PRIOR, 300, 500, 1)
         self.sample = TupleData(split.tuples, split.unlabeled)
-        self.tuples, self.unlabeled = self.images[split.tuples], self.images[split.unlabeled]
-        self.test_images, self.test_labels = self.images[1200:], self.labels[1200:]
+        self.tuples = self.images[split.tuples]
+        self.unlabeled = self.images[split.unlabeled]
+        self.test_images = self.images[1200:]
+        self.test_labels = self.labels[1200:]
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +92,9 @@ def digits():
 def trained(digits):
     """A classifier that has learned something."""
     network = Network(n_epochs=40, device="cpu")
-    return MDPUClassifier(PRIOR, learner=network, random_state=0).fit(digits.tuples, digits.unlabeled)
+    return MDPUClassifier(PRIOR, learner=network, random_state=0).fit(
+        digits.tuples, digits.unlabeled
+    )
 
 
 def same_model(one, other, images):
@@ -96,14 +102,15 @@ def same_model(one, other, images):
     assert np.array_equal(one.decision_function(images), other.decision_function(images))
 
 
-# -- scikit-learn's contract ------------------------------------------------------------------------
+# -- scikit-learn's contract -----------------------------------------------------------------------
 
 
 class FromLabels(MDPUClassifier):
     """The estimator on what scikit-learn's checks give, which is labels.
 
-    Every third image is unlabeled, the others make pairs of two that follow one another in their class; the larger
-    class is the positive one. So all that the checks do with images, parameters and predictions reaches the estimator.
+    Every third image is unlabeled, the others make pairs of two that follow one another in their
+    class; the larger class is the positive one. So all that the checks do with images, parameters
+    and predictions reaches the estimator.
     """
 
     def fit(self, X, y):
@@ -115,7 +122,10 @@ class FromLabels(MDPUClassifier):
         check_classification_targets(y)
         classes, numbers = np.unique(y, return_inverse=True)
         if len(classes) != 2:
-            raise ValueError(f"Only binary classification is supported: {len(classes)} classes, 1 class is too few")
+            raise ValueError(
+                f"Only binary classification is supported: {len(classes)} classes, 1 class is too "
+                "few"
+            )
         groups = np.full(len(y), -1)
         for number in (0, 1):
             places = np.flatnonzero(numbers == number)
@@ -135,20 +145,24 @@ class FromLabels(MDPUClassifier):
 
 
 @parametrize_with_checks(
-    [FromLabels(PRIOR, **few(**LONGER)), FromLabels(PRIOR, learner="linear", compare_prior=False, random_state=0)]
+    [
+        FromLabels(PRIOR, **few(**LONGER)),
+        FromLabels(PRIOR, learner="linear", compare_prior=False, random_state=0),
+    ]
 )
 def test_scikit_learns_checks_on_data_made_of_labels(estimator, check):
     check(estimator)
 
 
-# The checks that give class labels as y where groups belong, which `fit` refuses; `FromLabels` passes all of them.
+# The checks that give class labels as y where groups belong, which `fit` refuses; `FromLabels`
+# passes all of them.
 WITH_LABELS = """
-classifier_data_not_an_array classifiers_classes classifiers_train decision_proba_consistency dict_unchanged
-dont_overwrite_parameters dtype_object estimators_dtypes estimators_fit_returns_self estimators_nan_inf
-estimators_overwrite_params estimators_pickle f_contiguous_array_estimator fit2d_1feature fit2d_predict1d
-fit_check_is_fitted fit_idempotent fit_score_takes_y methods_sample_order_invariance methods_subset_invariance
-n_features_in n_features_in_after_fitting pipeline_consistency positive_only_tag_during_fit readonly_memmap_input
-supervised_y_2d
+classifier_data_not_an_array classifiers_classes classifiers_train decision_proba_consistency
+dict_unchanged dont_overwrite_parameters dtype_object estimators_dtypes estimators_fit_returns_self
+estimators_nan_inf estimators_overwrite_params estimators_pickle f_contiguous_array_estimator
+fit2d_1feature fit2d_predict1d fit_check_is_fitted fit_idempotent fit_score_takes_y
+methods_sample_order_invariance methods_subset_invariance n_features_in n_features_in_after_fitting
+pipeline_consistency positive_only_tag_during_fit readonly_memmap_input supervised_y_2d
 """
 
 
@@ -164,7 +178,7 @@ def test_scikit_learns_checks_without_a_detour(estimator, check):
     check(estimator)
 
 
-# -- one implementation -----------------------------------------------------------------------------
+# -- one implementation ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["bag-relu", "relu", "ure", "llp"])
@@ -190,7 +204,7 @@ def test_a_seed_decides_the_model_and_another_one_gives_another(digits):
     assert not fit(3).history_.equals(fit(4).history_)
 
 
-# -- forms of the data ------------------------------------------------------------------------------
+# -- forms of the data -----------------------------------------------------------------------------
 
 
 def test_images_with_groups_are_the_same_data_in_any_order(digits):
@@ -200,7 +214,9 @@ def test_images_with_groups_are_the_same_data_in_any_order(digits):
     same_model(MDPUClassifier(PRIOR, **few()).fit(images, groups), whole, digits.test_images)
     order = np.argsort(groups, kind="stable")  # the unlabeled first
     numbers = np.where(groups < 0, -1, groups + 10**6)  # the first number is free
-    same_model(MDPUClassifier(PRIOR, **few()).fit(images[order], numbers[order]), whole, digits.test_images)
+    same_model(
+        MDPUClassifier(PRIOR, **few()).fit(images[order], numbers[order]), whole, digits.test_images
+    )
 
 
 def test_tuples_of_several_sizes(digits):
@@ -212,7 +228,7 @@ def test_tuples_of_several_sizes(digits):
     pd.testing.assert_frame_equal(classifier.history_, model.history, check_exact=True)
 
 
-# -- the other class --------------------------------------------------------------------------------
+# -- the other class -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("prior", [PRIOR, None])
@@ -221,7 +237,9 @@ def test_dominant_negatives_are_dominant_positives_with_the_classes_exchanged(pr
     parameters = few(n_epochs=20)
     positive = MDPUClassifier(prior, **parameters).fit(digits.tuples, digits.unlabeled)
     exchanged = None if prior is None else 1 - prior
-    negative = MDPUClassifier(exchanged, dominant="negative", **parameters).fit(digits.tuples, digits.unlabeled)
+    negative = MDPUClassifier(exchanged, dominant="negative", **parameters).fit(
+        digits.tuples, digits.unlabeled
+    )
     assert negative.prior_ == pytest.approx(1 - positive.prior_)
     if prior is None:
         assert negative.prior_estimate_.low == pytest.approx(1 - positive.prior_estimate_.high)
@@ -236,7 +254,7 @@ def test_dominant_negatives_are_dominant_positives_with_the_classes_exchanged(pr
     assert next(bag_scores) == pytest.approx(next(bag_scores))
 
 
-# -- probabilities ----------------------------------------------------------------------------------
+# -- probabilities ---------------------------------------------------------------------------------
 
 
 class Gaussians:
@@ -261,8 +279,15 @@ class Gaussians:
 
 @pytest.mark.parametrize("method", ["bag-relu", "relu"])
 def test_probabilities_are_near_the_posterior_of_gaussians(method):
-    data, test = Gaussians(4000, 4000), Gaussians(1, 2000, seed=1)
-    own = {"hidden": (16,), "n_epochs": 20, "batch_size": 200, "learning_rate": 0.01, "short": False}
+    data = Gaussians(4000, 4000)
+    test = Gaussians(1, 2000, seed=1)
+    own = {
+        "hidden": (16,),
+        "n_epochs": 20,
+        "batch_size": 200,
+        "learning_rate": 0.01,
+        "short": False,
+    }
     classifier = MDPUClassifier(PRIOR, **few(method=method, **own)).fit(data.tuples, data.unlabeled)
     probabilities = classifier.predict_proba(test.unlabeled)
     assert probabilities.sum(axis=1) == pytest.approx(1)
@@ -270,21 +295,29 @@ def test_probabilities_are_near_the_posterior_of_gaussians(method):
     assert np.abs(probabilities[:, 1] - test.posterior(test.unlabeled)).mean() < 0.06
     suspects = suspicious(classifier, data.tuples[:50], data.unlabeled).tuples
     classifier.set_params(prior_shift=0.8)
-    assert np.allclose(suspicious(classifier, data.tuples[:50], data.unlabeled).tuples["q"], suspects["q"], atol=1e-4)
+    assert np.allclose(
+        suspicious(classifier, data.tuples[:50], data.unlabeled).tuples["q"],
+        suspects["q"],
+        atol=1e-4,
+    )
     shifted = classifier.predict_proba(test.unlabeled)[:, 1]
     assert np.abs(shifted - test.posterior(test.unlabeled, 0.8)).mean() < 0.06
 
 
-@pytest.mark.parametrize("parameters", [{"method": "nnpu"}, {"method": "bag-em"}, {"method": "relu", "loss": "ramp"}])
+@pytest.mark.parametrize(
+    "parameters", [{"method": "nnpu"}, {"method": "bag-em"}, {"method": "relu", "loss": "ramp"}]
+)
 def test_scores_that_are_no_log_odds_give_no_probabilities(parameters, digits):
-    classifier = MDPUClassifier(PRIOR, **few(n_epochs=1, **parameters)).fit(digits.tuples, digits.unlabeled)
+    classifier = MDPUClassifier(PRIOR, **few(n_epochs=1, **parameters)).fit(
+        digits.tuples, digits.unlabeled
+    )
     with pytest.raises(UserError, match=f"predict_proba.*{parameters['method']}"):
         classifier.predict_proba(digits.test_images)
     with pytest.raises(UserError, match="prior_shift"):
         classifier.set_params(prior_shift=0.5).predict(digits.test_images)
 
 
-# -- scikit-learn's tools ---------------------------------------------------------------------------
+# -- scikit-learn's tools --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("scorer", "routing"), [(negative_bag_risk, False), (negative_risk, True)])
@@ -300,7 +333,7 @@ def test_a_pipeline_scales_and_a_grid_search_chooses_without_labels(scorer, rout
     assert np.mean(search.predict(data.unlabeled * 100 + 1000) == data.labels) > 0.75
 
 
-# -- modules ----------------------------------------------------------------------------------------
+# -- modules ---------------------------------------------------------------------------------------
 
 
 def linear(shape):
@@ -311,7 +344,11 @@ def linear(shape):
 def convolutional(shape):
     """A small convolutional network on grey pictures."""
     return torch.nn.Sequential(
-        torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 1)
+        torch.nn.Conv2d(1, 4, 3),
+        torch.nn.BatchNorm2d(4),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(144, 1),
     )
 
 
@@ -329,7 +366,9 @@ def test_a_function_that_makes_a_module_starts_from_the_seed():
     assert one.score(data.unlabeled, data.labels) > 0.75
     weight, bias = one.model_.module.parameters()
     expected = data.unlabeled @ weight.detach().numpy()[0] + bias.item()
-    np.testing.assert_allclose(one.decision_function(data.unlabeled), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        one.decision_function(data.unlabeled), expected, rtol=1e-4, atol=1e-5
+    )
 
 
 def test_a_module_on_pictures_is_copied_and_pickled(digits):
@@ -344,9 +383,13 @@ def test_a_module_on_pictures_is_copied_and_pickled(digits):
 
 @pytest.mark.parametrize("dominant", ["positive", "negative"])
 def test_the_plain_module_scores_as_the_classifier(dominant, table):
-    classifier = MDPUClassifier(PRIOR, dominant=dominant, prior_shift=0.7, **few()).fit(table.tuples, table.unlabeled)
+    classifier = MDPUClassifier(PRIOR, dominant=dominant, prior_shift=0.7, **few()).fit(
+        table.tuples, table.unlabeled
+    )
     scores = classifier.module_(torch.from_numpy(table.rows)).detach().numpy()
-    np.testing.assert_allclose(scores, classifier.decision_function(table.rows), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(
+        scores, classifier.decision_function(table.rows), rtol=1e-3, atol=1e-4
+    )
     classifier.set_params(learner="linear").fit(table.tuples, table.unlabeled)
     with pytest.raises(AttributeError, match="module_"):
         _ = classifier.module_
@@ -369,11 +412,13 @@ def test_the_plain_module_scores_as_the_classifier(dominant, table):
 )
 def test_a_network_that_cannot_train_is_refused(network):
     data = Gaussians(20, 20)
-    with pytest.raises(UserError, match="scripted" if isinstance(network, torch.jit.ScriptModule) else "network"):
+    with pytest.raises(
+        UserError, match="scripted" if isinstance(network, torch.jit.ScriptModule) else "network"
+    ):
         MDPUClassifier(PRIOR, **few(network=network)).fit(data.tuples, data.unlabeled)
 
 
-# -- learners ---------------------------------------------------------------------------------------
+# -- learners --------------------------------------------------------------------------------------
 
 
 class Table:
@@ -394,7 +439,8 @@ class Table:
         positive = generator.random((40 * n, size)) < prior
         positive = positive[generator.random(len(positive)) < weights[positive.sum(axis=1)]][:n]
         self.sample = TupleData(rows_of(positive), rows_of(generator.random(2 * n) < prior))
-        self.tuples, self.unlabeled = self.rows[self.sample.tuples], self.rows[self.sample.unlabeled]
+        self.tuples = self.rows[self.sample.tuples]
+        self.unlabeled = self.rows[self.sample.unlabeled]
 
     def first(self, n):
         return TupleData(self.sample.tuples[:n], self.sample.unlabeled)
@@ -429,7 +475,9 @@ def test_learners_of_a_table(learner, table):
     probabilities = classifier.predict_proba(table.rows[1200:])[:, 1]
     assert np.array_equal(classifier.predict(table.rows[1200:]) > 0, probabilities > 0.5)
     copy = pickle.loads(pickle.dumps(classifier))
-    assert np.array_equal(copy.decision_function(table.rows), classifier.decision_function(table.rows))
+    assert np.array_equal(
+        copy.decision_function(table.rows), classifier.decision_function(table.rows)
+    )
 
 
 @pytest.mark.parametrize(
@@ -463,11 +511,16 @@ def test_few_or_very_many_tuples_are_not_compared(rows, n, chosen):
     assert MDPUClassifier()._choose_learner(rows, sample).name == chosen
 
 
-@pytest.mark.parametrize(("shape", "form", "forms"), [("ring", np.asarray, 3), ("plane", sparse.csr_matrix, 2)])
+@pytest.mark.parametrize(
+    ("shape", "form", "forms"), [("ring", np.asarray, 3), ("plane", sparse.csr_matrix, 2)]
+)
 def test_auto_takes_what_tells_held_out_tuples_best(shape, form, forms):
     """A plane across many columns is for the linear model, which no ring is for."""
-    stream, generator = Stream(0, "shapes"), np.random.default_rng(0)
-    labels = np.concatenate([Law.dominant(3).draw(PRIOR, 200, stream).ravel() > 0, generator.random(400) < PRIOR])
+    stream = Stream(0, "shapes")
+    generator = np.random.default_rng(0)
+    labels = np.concatenate(
+        [Law.dominant(3).draw(PRIOR, 200, stream).ravel() > 0, generator.random(400) < PRIOR]
+    )
     rows = generator.standard_normal((len(labels), 30 if shape == "plane" else 2))
     if shape == "plane":
         rows += np.where(labels, 0.4, -0.4)[:, None]
@@ -475,20 +528,27 @@ def test_auto_takes_what_tells_held_out_tuples_best(shape, form, forms):
         rows *= np.where(labels, 1.0, 5.0)[:, None] / np.linalg.norm(rows, axis=1)[:, None]
     sample = TupleData(np.arange(600).reshape(200, 3), np.arange(600, 1000))
     classifier = MDPUClassifier(PRIOR, **QUICK).fit(form(rows), sample)
-    losses = {name: float(loss) for name, loss in re.findall(r"(\w+) ([\d.]+)", str(classifier.learner_))}
+    losses = {
+        name: float(loss) for name, loss in re.findall(r"(\w+) ([\d.]+)", str(classifier.learner_))
+    }
     assert classifier.learner_.name == min(losses, key=losses.get) and len(losses) == forms
     assert (classifier.learner_.name == "linear") == (shape == "plane")
     assert np.mean((classifier.predict(form(rows)) > 0) == labels) > 0.9
     same = MDPUClassifier(PRIOR, learner=classifier.learner_.name, **QUICK).fit(form(rows), sample)
-    assert np.array_equal(same.decision_function(form(rows)), classifier.decision_function(form(rows)))
+    assert np.array_equal(
+        same.decision_function(form(rows)), classifier.decision_function(form(rows))
+    )
 
 
 @pytest.mark.parametrize("counted", [False, True])
 def test_auto_compares_no_network_where_none_can_learn(counted, table):
-    few, unlabeled = table.first(100), table.unlabeled
+    few = table.first(100)
+    unlabeled = table.unlabeled
     if counted:
         positives = (table.labels[few.tuples] > 0).sum(axis=1)
-        fitted = TupleClassifier(PRIOR, **QUICK).fit(table.rows[few.tuples], unlabeled, (positives, positives))
+        fitted = TupleClassifier(PRIOR, **QUICK).fit(
+            table.rows[few.tuples], unlabeled, (positives, positives)
+        )
     else:
         ragged = [members[: 2 + place % 2] for place, members in enumerate(table.rows[few.tuples])]
         ragged[0] = np.concatenate(ragged[:2])  # the only group of its size
@@ -550,11 +610,15 @@ def test_the_dominant_law_is_one_of_all(learner, table):
     dominant = MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(*data)
     for law in (Law.dominant, Law.dominant(3), (0, 0, 1, 1)):
         own = TupleClassifier(PRIOR, law=law, learner=learner, **QUICK).fit(*data)
-        assert np.array_equal(own.decision_function(table.rows), dominant.decision_function(table.rows))
+        assert np.array_equal(
+            own.decision_function(table.rows), dominant.decision_function(table.rows)
+        )
         assert own.risk_estimate(*data) == dominant.risk_estimate(*data)
 
 
-@pytest.mark.parametrize("law", [(0, 1), (0, 1, 1, 2), (1, 1, 1, 1), "similar", 3, Law.dominant(3).broken(0.3)])
+@pytest.mark.parametrize(
+    "law", [(0, 1), (0, 1, 1, 2), (1, 1, 1, 1), "similar", 3, Law.dominant(3).broken(0.3)]
+)
 def test_a_law_that_is_none_is_refused(law, table):
     with pytest.raises(UserError, match="law"):
         TupleClassifier(PRIOR, law=law, broken=0.1, **QUICK).fit(table.tuples, table.unlabeled)
@@ -562,16 +626,22 @@ def test_a_law_that_is_none_is_refused(law, table):
 
 @pytest.mark.parametrize("learner", ["linear", Network(n_epochs=8, short=False)])
 def test_a_told_share_of_broken_tuples_is_that_of_the_law(learner, table):
-    told = MDPUClassifier(PRIOR, broken=0.1, learner=learner, **QUICK).fit(table.tuples, table.unlabeled)
+    told = MDPUClassifier(PRIOR, broken=0.1, learner=learner, **QUICK).fit(
+        table.tuples, table.unlabeled
+    )
     law = Law.dominant(3).broken(0.1)
     assert told.law_of(3) == law
-    own = TupleClassifier(PRIOR, law=law, learner=learner, **QUICK).fit(table.tuples, table.unlabeled)
+    own = TupleClassifier(PRIOR, law=law, learner=learner, **QUICK).fit(
+        table.tuples, table.unlabeled
+    )
     assert np.array_equal(told.decision_function(table.rows), own.decision_function(table.rows))
 
 
 def test_training_is_short_where_tuples_are_broken_or_many():
     network = Network()
-    kinds = [network.settings(n, broken) for n, broken in ((1000, False), (1000, True), (4000, False))]
+    kinds = [
+        network.settings(n, broken) for n, broken in ((1000, False), (1000, True), (4000, False))
+    ]
     assert [(own.network, own.schedule, own.epochs) for own in kinds] == [
         ("mlp", "constant", 100),
         ("components", "one-cycle", 20),
@@ -583,18 +653,26 @@ def test_training_is_short_where_tuples_are_broken_or_many():
 
 def test_of_a_remainder_the_members_are_put_back(table):
     """As if all rows of the pool had been given as unlabeled ones."""
-    rest = MDPUClassifier(PRIOR, learner="linear", unlabeled_is="remainder", **QUICK).fit(table.rows, table.sample)
+    rest = MDPUClassifier(PRIOR, learner="linear", unlabeled_is="remainder", **QUICK).fit(
+        table.rows, table.sample
+    )
     pool = np.concatenate([table.sample.unlabeled, table.sample.tuples.ravel()])
-    whole = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.rows, TupleData(table.sample.tuples, pool))
+    whole = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(
+        table.rows, TupleData(table.sample.tuples, pool)
+    )
     assert np.array_equal(rest.decision_function(table.rows), whole.decision_function(table.rows))
 
 
 @pytest.fixture(scope="module")
 def left():
     """Pairs taken out of a pool at 0.5, and its remainder, whose share of positives is a third."""
-    table, generator = Table(600, 0.5, 2), np.random.default_rng(0)
+    table = Table(600, 0.5, 2)
+    generator = np.random.default_rng(0)
     labels = table.labels[:1200]
-    rest = [generator.choice(np.flatnonzero(labels == side), count) for side, count in ((1, 400), (-1, 800))]
+    rest = [
+        generator.choice(np.flatnonzero(labels == side), count)
+        for side, count in ((1, 400), (-1, 800))
+    ]
     return table.rows, TupleData(table.sample.tuples, np.concatenate(rest))
 
 
@@ -603,7 +681,9 @@ def test_a_remainder_that_nobody_told_is_seen_by_the_told_prior(left):
         MDPUClassifier(0.5, learner="linear", random_state=0).fit(*left)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        told = MDPUClassifier(0.5, learner="linear", random_state=0, unlabeled_is="remainder").fit(*left)
+        told = MDPUClassifier(0.5, learner="linear", random_state=0, unlabeled_is="remainder").fit(
+            *left
+        )
     assert told.prior_estimate_.fits(0.5)
 
 
@@ -614,7 +694,7 @@ def test_the_estimated_prior_is_that_of_the_pool_only_where_a_remainder_is_told(
         MDPUClassifier(learner="linear", random_state=0).fit(*left)
 
 
-# -- the prior --------------------------------------------------------------------------------------
+# -- the prior -------------------------------------------------------------------------------------
 
 
 NOISE = np.random.default_rng(0).standard_normal((200, 2))
@@ -624,9 +704,13 @@ def test_a_prior_that_the_sample_tells_is_used(table):
     classifier = MDPUClassifier(learner="linear", random_state=0).fit(table.tuples, table.unlabeled)
     estimate = classifier.prior_estimate_
     assert estimate.known and classifier.prior_ == estimate.prior and estimate.fits(PRIOR)
-    told = MDPUClassifier(estimate.prior, learner="linear", random_state=0).fit(table.tuples, table.unlabeled)
+    told = MDPUClassifier(estimate.prior, learner="linear", random_state=0).fit(
+        table.tuples, table.unlabeled
+    )
     assert told.prior_estimate_ == estimate
-    assert np.array_equal(told.decision_function(table.rows), classifier.decision_function(table.rows))
+    assert np.array_equal(
+        told.decision_function(table.rows), classifier.decision_function(table.rows)
+    )
 
 
 @pytest.mark.parametrize(
@@ -641,14 +725,18 @@ def test_a_prior_that_the_sample_does_not_tell_is_refused_unless_a_guess_is_aske
     with pytest.raises(UserError, match="guess_prior"):
         MDPUClassifier(random_state=0).fit(*data(table))
     with pytest.warns(UserWarning, match="guess"):
-        guessed = MDPUClassifier(learner="linear", guess_prior=True, random_state=0).fit(*data(table))
+        guessed = MDPUClassifier(learner="linear", guess_prior=True, random_state=0).fit(
+            *data(table)
+        )
     assert 0 < guessed.prior_ < 1 and guessed.prior_estimate_.verdict != "known"
 
 
 def test_a_symmetric_law_leaves_the_names_of_the_classes_open():
     table = Table(800, 0.7, 2, law=(1, 0, 1))
     with pytest.warns(UserWarning, match=r"\+1 is the larger class"):
-        classifier = TupleClassifier(law=(1, 0, 1), learner="linear", random_state=0).fit(table.tuples, table.unlabeled)
+        classifier = TupleClassifier(law=(1, 0, 1), learner="linear", random_state=0).fit(
+            table.tuples, table.unlabeled
+        )
     assert classifier.prior_ > 0.5 and classifier.prior_estimate_.fits(0.3)
     assert abs(table.accuracy(classifier) - 0.5) > 0.25
 
@@ -658,12 +746,16 @@ COLUMN = 42  # its mean is larger among even digits
 
 @pytest.mark.parametrize("law", [(1, 0, 1), (0, 1, 0)])
 def test_what_tells_the_classes_of_a_symmetric_law_apart(law):
-    """At prior 1/2 some samples end with the classes exchanged, which a column or labelled rows mend."""
+    """At prior 1/2 some samples end with the classes exchanged, which a column or labelled rows
+    mend.
+    """
     found = []
     for seed in (1, 2):
         table = Table(500, 0.5, 2, law, seed)
         with pytest.warns(UserWarning, match="positive_by"):
-            plain = TupleClassifier(0.5, law=law, learner="linear", **{**QUICK, "random_state": seed})
+            plain = TupleClassifier(
+                0.5, law=law, learner="linear", **{**QUICK, "random_state": seed}
+            )
             found.append(table.accuracy(plain.fit(table.tuples, table.unlabeled)))
         labelled = table.rows[:12], table.labels[:12]
         for by in (COLUMN, labelled):
@@ -679,14 +771,25 @@ def test_what_tells_the_classes_of_a_symmetric_law_apart(law):
 
 def test_the_estimated_prior_of_a_symmetric_law_is_that_of_the_class_that_is_named():
     table = Table(800, 0.3, 2, law=(1, 0, 1))
-    parameters = {"law": (1, 0, 1), "learner": "linear", "positive_by": "pixel 42", "random_state": 0}
+    parameters = {
+        "law": (1, 0, 1),
+        "learner": "linear",
+        "positive_by": "pixel 42",
+        "random_state": 0,
+    }
     rows, groups = join_groups(table.tuples, table.unlabeled)
     frame = pd.DataFrame(rows, columns=[f"pixel {k}" for k in range(64)])
     assert 0.2 < TupleClassifier(**parameters).fit(frame, groups).prior_ < 0.4
 
 
 @pytest.mark.parametrize(
-    ("law", "by"), [((0, 1, 1), COLUMN), ((1, 0, 1), 64), ((1, 0, 1), "pixel"), ((1, 0, 1), (np.zeros((2, 64)), [1]))]
+    ("law", "by"),
+    [
+        ((0, 1, 1), COLUMN),
+        ((1, 0, 1), 64),
+        ((1, 0, 1), "pixel"),
+        ((1, 0, 1), (np.zeros((2, 64)), [1])),
+    ],
 )
 def test_what_cannot_tell_the_classes_apart_is_refused(law, by, table):
     classifier = TupleClassifier(0.5, law=law, positive_by=by, learner="linear", **QUICK)
@@ -695,7 +798,9 @@ def test_what_cannot_tell_the_classes_apart_is_refused(law, by, table):
 
 
 def test_tuples_and_rows_that_differ_by_more_than_the_class_are_not_read_as_a_prior(table):
-    """Another device took the tuples, which a column shows: no prior is stated, and the column is named."""
+    """Another device took the tuples, which a column shows: no prior is stated, and the column is
+    named.
+    """
     rows, groups = join_groups(table.tuples, table.unlabeled)
     frame = pd.DataFrame(rows[:, 16:48], columns=[f"pixel {k}" for k in range(32)])
     frame["device"] = np.random.default_rng(0).normal(np.where(groups < 0, 0.0, 3.0))
@@ -708,15 +813,19 @@ def test_tuples_and_rows_that_differ_by_more_than_the_class_are_not_read_as_a_pr
 
 def test_the_interval_of_the_risk_holds_what_is_uncertain_of_an_estimated_prior():
     """Of intervals that cover in 95 %, 8 or fewer of 12 cover in one of 500 trials."""
-    prior, covered = 0.3, []
+    prior = 0.3
+    covered = []
     for seed in range(12):
-        data, other = Gaussians(500, 500, prior, 3, seed), Gaussians(2000, 2000, prior, 3, 100 + seed)
+        data = Gaussians(500, 500, prior, 3, seed)
+        other = Gaussians(2000, 2000, prior, 3, 100 + seed)
         classifier = MDPUClassifier(learner="linear", guess_prior=True, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             classifier.fit(data.tuples, data.unlabeled)
         found = classifier.risk_estimate(other.tuples, other.unlabeled)
-        told = estimated_risk(*sample_and_answers(classifier, other), classifier.prior_, classifier.law_of, 0.95)
+        told = estimated_risk(
+            *sample_and_answers(classifier, other), classifier.prior_, classifier.law_of, 0.95
+        )
         assert found.low <= told.low < told.high <= found.high and found.value == told.value
         many = Gaussians(1, 100_000, prior, 3, 999)
         wrong = np.mean(classifier.predict(many.unlabeled) != np.where(many.labels > 0, 1, -1))
@@ -740,7 +849,7 @@ def test_members_that_recur_in_a_small_pool_are_noticed(table):
         MDPUClassifier(PRIOR, learner="linear", random_state=0).fit(table.rows, table.sample)
 
 
-# -- what misleads is warned of ---------------------------------------------------------------------
+# -- what misleads is warned of --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -749,8 +858,18 @@ def test_members_that_recur_in_a_small_pool_are_noticed(table):
         (0.8, "linear", lambda t: (t.tuples, t.unlabeled), ["prior is 0.8", "constant answer"]),
         (PRIOR, "linear", lambda t: (t.tuples[:4], t.unlabeled), ["4 tuples"]),
         (PRIOR, Network(n_epochs=2), lambda t: (t.tuples, t.unlabeled), ["n_epochs"]),
-        (PRIOR, Network(n_epochs=8, network=lambda _: Zero()), lambda t: (t.tuples, t.unlabeled), ["objective"]),
-        (PRIOR, "linear", lambda t: (np.zeros_like(t.tuples), np.zeros_like(t.unlabeled)), ["same answer"]),
+        (
+            PRIOR,
+            Network(n_epochs=8, network=lambda _: Zero()),
+            lambda t: (t.tuples, t.unlabeled),
+            ["objective"],
+        ),
+        (
+            PRIOR,
+            "linear",
+            lambda t: (np.zeros_like(t.tuples), np.zeros_like(t.unlabeled)),
+            ["same answer"],
+        ),
     ],
 )
 def test_what_misleads_is_warned_of(prior, learner, data, words, table):
@@ -775,7 +894,8 @@ class Zero(torch.nn.Linear):
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError])
 def test_a_fit_that_fails_leaves_the_old_model(interruption, table, monkeypatch):
     classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.tuples, table.unlabeled)
-    before, scores = dict(vars(classifier)), classifier.decision_function(table.rows)
+    before = dict(vars(classifier))
+    scores = classifier.decision_function(table.rows)
 
     def fail(*data):
         raise interruption
@@ -893,7 +1013,7 @@ def test_a_callback_of_scikit_learn_stops_a_network_and_ends_with_a_training_tha
     assert vars(classifier) == before
 
 
-# -- what is refused --------------------------------------------------------------------------------
+# -- what is refused -------------------------------------------------------------------------------
 
 
 class Threads(LogisticRegression):
@@ -918,9 +1038,14 @@ def test_threads_that_fit_at_once_leave_all_threads_to_the_process(table):
     """The last of them leaves after another came while it was inside."""
 
     def threads():
-        return {(pool["user_api"], pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"}
+        return {
+            (pool["user_api"], pool["num_threads"])
+            for pool in threadpool_info()
+            if pool["user_api"] == "blas"
+        }
 
-    inside, left = threading.Event(), threading.Event()
+    inside = threading.Event()
+    left = threading.Event()
 
     def late():
         with one_thread():
@@ -1015,9 +1140,13 @@ def test_tuples_are_not_predicted_as_rows(table):
 @pytest.mark.parametrize("learner", ["linear", LogisticRegression()])
 def test_categories_of_a_frame_take_an_encoder(learner, table):
     """As they are, they are refused in a sentence that names one."""
-    frame = pd.DataFrame({"pixel": table.rows[:, 20], "kind": np.where(table.rows[:, 36] > 50, "dark", "light")})
+    frame = pd.DataFrame(
+        {"pixel": table.rows[:, 20], "kind": np.where(table.rows[:, 36] > 50, "dark", "light")}
+    )
     frame["kind"] = pd.Categorical(frame["kind"])
-    data = join_groups([frame.iloc[rows] for rows in table.sample.tuples], frame.iloc[table.sample.unlabeled])
+    data = join_groups(
+        [frame.iloc[rows] for rows in table.sample.tuples], frame.iloc[table.sample.unlabeled]
+    )
     classifier = MDPUClassifier(PRIOR, learner=learner, **QUICK)
     with pytest.raises(UserError, match="kind"):
         classifier.fit(*data)
@@ -1048,14 +1177,17 @@ def test_a_training_that_diverges_is_warned_of(digits):
         MDPUClassifier(PRIOR, **few(method="ure", loss="squared")).fit(*images)
 
 
-# -- callbacks --------------------------------------------------------------------------------------
+# -- callbacks -------------------------------------------------------------------------------------
 
 
 def test_callbacks_get_each_row_of_the_history_and_one_that_returns_true_stops(digits):
     """The model is that without them."""
-    rows, stops = [], [lambda epoch, row: np.bool_(epoch == 2), lambda epoch, row: "goes on"]
+    rows = []
+    stops = [lambda epoch, row: np.bool_(epoch == 2), lambda epoch, row: "goes on"]
     callbacks = [lambda *own: rows.append(own), *stops]
-    stopped = MDPUClassifier(PRIOR, **few(n_epochs=9, callbacks=callbacks)).fit(digits.tuples, digits.unlabeled)
+    stopped = MDPUClassifier(PRIOR, **few(n_epochs=9, callbacks=callbacks)).fit(
+        digits.tuples, digits.unlabeled
+    )
     assert stopped.n_iter_ == len(stopped.history_) == 2
     short = MDPUClassifier(PRIOR, **few(n_epochs=2)).fit(digits.tuples, digits.unlabeled)
     same_model(stopped, short, digits.test_images)
@@ -1063,7 +1195,7 @@ def test_callbacks_get_each_row_of_the_history_and_one_that_returns_true_stops(d
     pd.testing.assert_frame_equal(given, stopped.history_, check_exact=True)
 
 
-# -- counts that were observed ------------------------------------------------------------------------
+# -- counts that were observed ---------------------------------------------------------------------
 
 
 def counted_data(n, size=4, prior=0.4, seed=0):
@@ -1078,19 +1210,28 @@ def counted_data(n, size=4, prior=0.4, seed=0):
 COUNTS = {
     "proportions": lambda k, split: (k, k),
     "positive and negative bags": lambda k, split: (k > 0, np.where(k > 0, 4, 0)),
-    "bounds of several annotators": lambda k, split: (np.where(k < split, 0, split), np.where(k < split, split - 1, 4)),
+    "bounds of several annotators": lambda k, split: (
+        np.where(k < split, 0, split),
+        np.where(k < split, split - 1, 4),
+    ),
 }
 
 
-@pytest.mark.parametrize(("kind", "learner"), [*((kind, "linear") for kind in COUNTS), ("proportions", "student")])
+@pytest.mark.parametrize(
+    ("kind", "learner"), [*((kind, "linear") for kind in COUNTS), ("proportions", "student")]
+)
 def test_counts_take_the_place_of_a_law(kind, learner):
-    """Where all groups are observed, without unlabeled rows and without the prior; the best possible is 93.7 %."""
+    """Where all groups are observed, without unlabeled rows and without the prior; the best
+    possible is 93.7 %.
+    """
     rows, labels = counted_data(400)
     split = np.random.default_rng(1).integers(1, 4, size=400)
     several = kind.startswith("bounds")
     counts = COUNTS[kind](labels.sum(axis=1), split)
     unlabeled = counted_data(500, 1, seed=2)[0][:, 0] if several else None
-    own = TupleClassifier(0.4 if several else None, learner=learner, **QUICK).fit(rows, unlabeled, counts=counts)
+    own = TupleClassifier(0.4 if several else None, learner=learner, **QUICK).fit(
+        rows, unlabeled, counts=counts
+    )
     test, truth = (part[:, 0] for part in counted_data(3000, 1, seed=3))
     assert own.score(test, np.where(truth, 1, -1)) > 0.915
     assert own.prior_ == pytest.approx(0.4, abs=0.05)

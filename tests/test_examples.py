@@ -37,7 +37,10 @@ def test_an_example_learns(name, tmp_path):
     command = [sys.executable, *launcher, str(EXAMPLES / f"{name}.py")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {"likelihood", "model_prior", "law_gap"} <= set(done.stdout.split()) or name in ("backbone", "encoder")
+    assert {"likelihood", "model_prior", "law_gap"} <= set(done.stdout.split()) or name in (
+        "backbone",
+        "encoder",
+    )
     (accuracy,) = re.findall(r"accuracy (\S+)", done.stdout)
     assert float(accuracy) > least
 
@@ -54,13 +57,18 @@ def watching():
 
 def drawn(law, prior, distance=2.0, n=40_000):
     """True log-odds of two Gaussians so far apart, of tuples and of unlabeled instances."""
-    stream, generator = Stream(0, "watched"), np.random.default_rng(0)
+    stream = Stream(0, "watched")
+    generator = np.random.default_rng(0)
     labels = law.draw(prior, n, stream), np.where(stream.uniform(n) < prior, 1, -1)
-    scores = (distance * (side * distance / 2 + generator.standard_normal(side.shape)) for side in labels)
+    scores = (
+        distance * (side * distance / 2 + generator.standard_normal(side.shape)) for side in labels
+    )
     return tuple(torch.from_numpy(own + np.log(prior / (1 - prior))) for own in scores)
 
 
-@pytest.mark.parametrize("law", [Law.dominant(2), Law.exactly(3, 1), Law.similar(2), Law.at_least(4, 3).broken(0.1)])
+@pytest.mark.parametrize(
+    "law", [Law.dominant(2), Law.exactly(3, 1), Law.similar(2), Law.at_least(4, 3).broken(0.1)]
+)
 def test_at_the_truth_the_model_has_the_told_prior_and_the_told_law(law):
     found = watching().watch(law, 0.4, *drawn(law, 0.4))
     assert found["model_prior"] == pytest.approx(0.4, abs=0.01)
@@ -69,8 +77,11 @@ def test_at_the_truth_the_model_has_the_told_prior_and_the_told_law(law):
 
 
 def test_another_law_or_prior_than_the_told_one_shows():
-    scores, module = drawn(Law.dominant(3), 0.4), watching()
-    np.testing.assert_allclose(module.fitted_counts(*scores), Law.dominant(3).counts(0.4), atol=0.03)
+    scores = drawn(Law.dominant(3), 0.4)
+    module = watching()
+    np.testing.assert_allclose(
+        module.fitted_counts(*scores), Law.dominant(3).counts(0.4), atol=0.03
+    )
     truth = module.watch(Law.dominant(3), 0.4, *scores)["law_gap"]
     for law, prior in ((Law.exactly(3, 2), 0.4), (Law.dominant(3), 0.8)):
         assert module.watch(law, prior, *scores)["law_gap"] > truth + 0.1

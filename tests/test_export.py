@@ -1,4 +1,6 @@
-"""The trained network as a plain module: the same answers in torch, as a state dict, by `torch.export` and in ONNX."""
+"""The trained network as a plain module: the same answers in torch, as a state dict, by
+`torch.export` and in ONNX.
+"""
 
 import numpy as np
 import onnxruntime
@@ -25,7 +27,9 @@ KINDS = {
     "grey": (GREY, nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(72, 1))),
     "colour": (
         np.repeat(GREY[..., None], 3, axis=3),
-        nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 1)),
+        nn.Sequential(
+            nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 1)
+        ),
     ),
 }
 
@@ -41,7 +45,9 @@ def trained(request):
 
 def assert_answers(found, trained):
     model, rows = trained
-    np.testing.assert_allclose(np.asarray(found), model.decision_function(rows), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        np.asarray(found), model.decision_function(rows), rtol=1e-4, atol=1e-4
+    )
 
 
 @torch.no_grad()
@@ -70,7 +76,9 @@ def test_a_table_is_standardised_in_double_precision():
     standardisation = Standardisation.learn(table, components=None)
     table[1300, 3], table[1400, :] = np.nan, 1e9  # a missing value, and outliers
     rows = standardisation(table).astype(np.float32)
-    (model,) = train(Task("relu", 2, 0.5), rows[:1200], [DATA], [0], Settings(epochs=3, batch_size=100))
+    (model,) = train(
+        Task("relu", 2, 0.5), rows[:1200], [DATA], [0], Settings(epochs=3, batch_size=100)
+    )
     module = PlainModule(model.module, model.preparation, standardisation)
     with torch.no_grad():
         assert_answers(module(torch.from_numpy(table[1200:])), (model, rows[1200:]))
@@ -82,11 +90,16 @@ def test_a_table_is_standardised_in_double_precision():
 def test_export_and_onnx_give_the_same_answers_to_any_number_of_rows(trained, tmp_path):
     model, rows = trained
     module = PlainModule(model.module, model.preparation).eval()
-    few, batch = torch.from_numpy(rows[:3]), {0: torch.export.Dim("rows", min=1)}
+    few = torch.from_numpy(rows[:3])
+    batch = {0: torch.export.Dim("rows", min=1)}
     program = torch.export.export(module, (few,), dynamic_shapes=(batch,))
     torch.export.save(program, tmp_path / "model.pt2")
     with torch.no_grad():
-        assert_answers(torch.export.load(tmp_path / "model.pt2").module()(torch.from_numpy(rows)), trained)
+        assert_answers(
+            torch.export.load(tmp_path / "model.pt2").module()(torch.from_numpy(rows)), trained
+        )
     torch.onnx.export(program, (few,), tmp_path / "model.onnx", dynamo=True, verbose=False)
-    session = onnxruntime.InferenceSession(tmp_path / "model.onnx", providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        tmp_path / "model.onnx", providers=["CPUExecutionProvider"]
+    )
     assert_answers(session.run(None, {session.get_inputs()[0].name: rows})[0], trained)

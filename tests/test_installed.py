@@ -18,16 +18,19 @@ pytestmark = pytest.mark.slow
 
 NAME = f"mdpu-{__version__}"
 
-# What works away from the repository: the library without the packages of the extra `pipeline`, and a plan.
+# What works away from the repository: the library without the packages of the extra `pipeline`, and
+# a plan.
 PROGRAMS = {
     "library": """
 import sys
-for name in "jinja2 jsonschema latex2mathml matplotlib PIL psutil yaml snakemake torchvision".split():
+extra = "jinja2 jsonschema latex2mathml matplotlib PIL psutil yaml snakemake torchvision"
+for name in extra.split():
     sys.modules[name] = None  # importing it fails
 import numpy as np
 from mdpu.estimator import MDPUClassifier
 images = np.random.default_rng(0).normal(size=(60, 3))
-classifier = MDPUClassifier(prior=0.5, random_state=0).fit(images[:40].reshape(20, 2, 3), images[40:])
+classifier = MDPUClassifier(prior=0.5, random_state=0)
+classifier.fit(images[:40].reshape(20, 2, 3), images[40:])
 assert classifier.predict(images).shape == (60,)
 """,
     "pipeline": """
@@ -56,16 +59,26 @@ def installed(tmp_path_factory):
     build(source, "sdist", folder)
     with tarfile.open(folder / f"{NAME}.tar.gz") as archive:
         archive.extractall(folder, filter="data")
-    assert {"LICENSE", "config.yaml", "tests", "workflow"} <= {path.name for path in (folder / NAME).iterdir()}
+    assert {"LICENSE", "config.yaml", "tests", "workflow"} <= {
+        path.name for path in (folder / NAME).iterdir()
+    }
     build(folder / NAME, "wheel", folder)
     with zipfile.ZipFile(folder / f"{NAME}-py3-none-any.whl") as archive:
         archive.extractall(folder / "site")
-    data = {path for path in (REPOSITORY / "mdpu").rglob("*") if path.suffix in (".yaml", ".csv", ".mplstyle")}
-    assert {folder / "site" / path.relative_to(REPOSITORY) for path in data} <= set((folder / "site").rglob("*"))
+    data = {
+        path
+        for path in (REPOSITORY / "mdpu").rglob("*")
+        if path.suffix in (".yaml", ".csv", ".mplstyle")
+    }
+    assert {folder / "site" / path.relative_to(REPOSITORY) for path in data} <= set(
+        (folder / "site").rglob("*")
+    )
     return folder / "site"
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_works_away_from_the_repository(installed, tmp_path, name):
     environment = {**os.environ, "PYTHONPATH": str(installed)}
-    subprocess.run([sys.executable, "-c", PROGRAMS[name]], cwd=tmp_path, env=environment, check=True)
+    subprocess.run(
+        [sys.executable, "-c", PROGRAMS[name]], cwd=tmp_path, env=environment, check=True
+    )

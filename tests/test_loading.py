@@ -36,7 +36,8 @@ def load(source, data, size=3, transform=None, **options):
 
 def seen(batches) -> tuple[list[tuple[int, ...]], list[int]]:
     """Tuples and unlabeled instances of minibatches, by their first feature."""
-    tuples, unlabeled = [], []
+    tuples = []
+    unlabeled = []
     for batch in batches:
         own, others = batch.split(batch.instances[:, 0])
         tuples += [tuple(members.int().tolist()) for members in own]
@@ -69,7 +70,8 @@ def test_dictionaries_of_tensors_are_instances_too():
 
 def test_unlabeled_instances_stand_beside_others_in_each_epoch():
     torch.manual_seed(0)
-    first, second = seen(load(SOURCE, PAIRS, 10)), seen(load(SOURCE, PAIRS, 10))
+    first = seen(load(SOURCE, PAIRS, 10))
+    second = seen(load(SOURCE, PAIRS, 10))
     assert first[0] == second[0] and first[1] != second[1]
 
 
@@ -80,7 +82,8 @@ def test_few_unlabeled_instances_stand_in_several_minibatches():
 
 
 def test_processes_share_the_tuples_by_the_sampler_of_torch():
-    dataset, tuples = TupleDataset(SOURCE, PAIRS), []
+    dataset = TupleDataset(SOURCE, PAIRS)
+    tuples = []
     for rank in range(2):
         tuples += seen(load(SOURCE, PAIRS, sampler=DistributedSampler(dataset, 2, rank)))[0]
     assert sorted(tuples) == [tuple(row) for row in PAIRS.tuples.tolist()]
@@ -89,7 +92,8 @@ def test_processes_share_the_tuples_by_the_sampler_of_torch():
 @pytest.mark.parametrize("data", [PAIRS, RAGGED])
 @pytest.mark.parametrize("make", [TupleLoss, RiskLoss])
 def test_accumulated_gradients_are_those_of_the_whole_batch(make, data):
-    network, loss = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 1)).double(), make(Law.dominant, 0.3)
+    network = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.Linear(8, 1)).double()
+    loss = make(Law.dominant, 0.3)
     batches = list(load(SOURCE.astype(float) / 100, data, 2))
 
     def scores(batch):
@@ -102,7 +106,9 @@ def test_accumulated_gradients_are_those_of_the_whole_batch(make, data):
     network.zero_grad()
     halves = [batch.split(scores(batch)) for batch in batches]
     rows = [row for own, _ in halves for row in own]
-    expected = loss(rows if data is RAGGED else torch.stack(rows), torch.cat([others for _, others in halves]))
+    expected = loss(
+        rows if data is RAGGED else torch.stack(rows), torch.cat([others for _, others in halves])
+    )
     expected.backward()
     assert value.item() == pytest.approx(expected.item(), rel=1e-12)
     for own, p in zip(found, network.parameters(), strict=True):

@@ -15,18 +15,30 @@ from mdpu.errors import UserError
 from mdpu.law import SCOPES, Law
 from mdpu.losses import LOSSES, RiskLoss, TupleLoss
 
-DOMINANT, ODD = Law.dominant(3), Law((0.25, 1.0, 0.0, 0.5))
-LAWS = [Law.dominant(2), DOMINANT, DOMINANT.broken(0.2), Law.exactly(3, 1), Law.similar(2), ODD, ODD.broken(0.1)]
+DOMINANT = Law.dominant(3)
+ODD = Law((0.25, 1.0, 0.0, 0.5))
+LAWS = [
+    Law.dominant(2),
+    DOMINANT,
+    DOMINANT.broken(0.2),
+    Law.exactly(3, 1),
+    Law.similar(2),
+    ODD,
+    ODD.broken(0.1),
+]
 K = {None: -1, "relu": 0, "abs": 1}
 
 
 def scores(*shape: int, seed: int = 0, scale: float = 1.5) -> torch.Tensor:
-    return scale * torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return scale * torch.randn(
+        *shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
 
 
 def enumerated_q(law: Law, groups: torch.Tensor) -> np.ndarray:
     """The probability that a group (B, M) passes, by its label vectors."""
-    r, total = 1 / (1 + np.exp(-groups.detach().double().numpy())), 0.0
+    r = 1 / (1 + np.exp(-groups.detach().double().numpy()))
+    total = 0.0
     for labels in itertools.product((0, 1), repeat=law.size):
         total = total + law.weights[sum(labels)] * np.where(labels, r, 1 - r).prod(axis=-1)
     return np.asarray(total)
@@ -38,22 +50,33 @@ def enumerated_q(law: Law, groups: torch.Tensor) -> np.ndarray:
 @pytest.mark.parametrize("correction", [None, "relu", "abs"])
 @pytest.mark.parametrize("law", LAWS)
 def test_the_joint_loss_equals_enumeration(law, correction):
-    tuples, unlabeled = scores(6, law.size), scores(4 * law.size + 1, seed=1)
+    tuples = scores(6, law.size)
+    unlabeled = scores(4 * law.size + 1, seed=1)
     told = law.at(0.3)
-    q, u = enumerated_q(told, tuples), enumerated_q(told, unlabeled[:-1].view(4, law.size))
-    Z = sum(told.weights[k] * math.comb(law.size, k) * 0.3**k * 0.7 ** (law.size - k) for k in range(law.size + 1))
+    q = enumerated_q(told, tuples)
+    u = enumerated_q(told, unlabeled[:-1].view(4, law.size))
+    Z = sum(
+        told.weights[k] * math.comb(law.size, k) * 0.3**k * 0.7 ** (law.size - k)
+        for k in range(law.size + 1)
+    )
     negative = (u**2).mean() - Z * (q**2).mean()
-    expected = Z * ((1 - q) ** 2).mean() + (negative if negative >= 0 else K[correction] * -negative)
+    expected = Z * ((1 - q) ** 2).mean() + (
+        negative if negative >= 0 else K[correction] * -negative
+    )
     loss = TupleLoss(law, 0.3, correction)
     assert loss(tuples, unlabeled).item() == pytest.approx(expected, rel=1e-9)
-    assert loss(tuples, unlabeled[:-1].view(4, law.size)).item() == pytest.approx(expected, rel=1e-9)
+    assert loss(tuples, unlabeled[:-1].view(4, law.size)).item() == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("law", LAWS)
 def test_the_risk_is_made_of_four_weighted_means(law, scope, name):
-    tuples, unlabeled, loss = scores(6, law.size), scores(9, seed=1), LOSSES[name]
+    tuples = scores(6, law.size)
+    unlabeled = scores(9, seed=1)
+    loss = LOSSES[name]
     weights = law.risk_weights(0.3)
     terms = [
         weights[0] * loss(tuples, 1).mean().item(),
@@ -78,7 +101,9 @@ def test_ragged_tuples_are_the_mean_over_sizes_as_a_list_and_with_a_mask(make):
         row[: len(values)] = values
     found = loss(own, unlabeled)
     assert loss(padded, unlabeled, mask=~padded.isnan()).item() == found.item()
-    pairs, triples = (torch.stack([values for values in own if len(values) == size]) for size in (2, 3))
+    pairs, triples = (
+        torch.stack([values for values in own if len(values) == size]) for size in (2, 3)
+    )
     if make is TupleLoss:  # each size has its share of the unlabeled scores
         expected = 0.6 * loss(pairs, unlabeled[:12]) + 0.4 * loss(triples, unlabeled[12:])
     else:
@@ -90,13 +115,20 @@ def test_ragged_tuples_are_the_mean_over_sizes_as_a_list_and_with_a_mask(make):
 
 def test_tuples_with_a_law_each_are_the_mean_over_the_laws():
     laws = [Law.exactly(3, 0), Law.exactly(3, 2).broken(0.1), Law.at_least(2, 1)]
-    tuples, unlabeled, kinds = scores(10, 3), scores(30, seed=1), torch.tensor([0, 1, 2, 1, 1, 2, 0, 1, 1, 1])
-    risks, joints, cuts = [], [], {0: (0, 6), 1: (6, 24), 2: (24, 30)}
+    tuples = scores(10, 3)
+    unlabeled = scores(30, seed=1)
+    kinds = torch.tensor([0, 1, 2, 1, 1, 2, 0, 1, 1, 1])
+    risks = []
+    joints = []
+    cuts = {0: (0, 6), 1: (6, 24), 2: (24, 30)}
     for kind, law in enumerate(laws):
-        own, share = tuples[kinds == kind, : law.size], (kinds == kind).double().mean()
+        own = tuples[kinds == kind, : law.size]
+        share = (kinds == kind).double().mean()
         joints.append(share * TupleLoss(law, 0.3)(own, unlabeled[slice(*cuts[kind])]))
         risks.append(share * RiskLoss(law, 0.3, None)(own, unlabeled))
-    assert TupleLoss(laws, 0.3)(tuples, unlabeled, kinds=kinds).item() == pytest.approx(sum(joints).item(), rel=1e-12)
+    assert TupleLoss(laws, 0.3)(tuples, unlabeled, kinds=kinds).item() == pytest.approx(
+        sum(joints).item(), rel=1e-12
+    )
     found = RiskLoss(laws, 0.3, None)(tuples, unlabeled, kinds=kinds)
     assert found.item() == pytest.approx(sum(risks).item(), rel=1e-12)
 
@@ -109,7 +141,8 @@ MAKE = [lambda law: TupleLoss(law, 0.3), lambda law: RiskLoss(law, 0.3)]
 @pytest.mark.parametrize("make", MAKE)
 @pytest.mark.parametrize("law", LAWS)
 def test_gradients_are_those_of_finite_differences(make, law):
-    loss, inputs = make(law), (scores(5, law.size).requires_grad_(), scores(9, seed=1).requires_grad_())
+    loss = make(law)
+    inputs = (scores(5, law.size).requires_grad_(), scores(9, seed=1).requires_grad_())
     assert torch.autograd.gradcheck(loss, inputs)
 
 
@@ -129,7 +162,9 @@ def test_values_and_gradients_are_finite_however_sure_the_network_is(make, law, 
 @pytest.mark.parametrize("make", MAKE)
 @pytest.mark.parametrize("law", LAWS)
 def test_leading_axes_are_losses_of_their_own_also_under_vmap(make, law):
-    tuples, unlabeled, loss = scores(2, 3, 5, law.size), scores(2, 3, 9, seed=1), make(law)
+    tuples = scores(2, 3, 5, law.size)
+    unlabeled = scores(2, 3, 9, seed=1)
+    loss = make(law)
     found = loss(tuples, unlabeled)
     alone = [[loss(tuples[i, j], unlabeled[i, j]).item() for j in range(3)] for i in range(2)]
     np.testing.assert_allclose(found, alone, rtol=1e-12)
@@ -139,7 +174,8 @@ def test_leading_axes_are_losses_of_their_own_also_under_vmap(make, law):
 
 @pytest.mark.parametrize("make", MAKE)
 def test_half_precision_scores_under_autocast_are_computed_in_single_precision(make):
-    tuples, unlabeled = scores(5, 3).bfloat16(), scores(9, seed=1).bfloat16()
+    tuples = scores(5, 3).bfloat16()
+    unlabeled = scores(9, seed=1).bfloat16()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = make(DOMINANT)(tuples, unlabeled)
     assert found == make(DOMINANT)(tuples.float(), unlabeled.float())
@@ -148,21 +184,29 @@ def test_half_precision_scores_under_autocast_are_computed_in_single_precision(m
 @pytest.mark.slow
 @pytest.mark.parametrize("make", MAKE)
 def test_a_compiled_loss_is_one_graph_with_the_same_value(make):
-    tuples, unlabeled, loss = scores(5, 3), scores(9, seed=1), make(DOMINANT)
+    tuples = scores(5, 3)
+    unlabeled = scores(9, seed=1)
+    loss = make(DOMINANT)
     compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
-    assert compiled(tuples, unlabeled).item() == pytest.approx(loss(tuples, unlabeled).item(), rel=1e-12)
+    assert compiled(tuples, unlabeled).item() == pytest.approx(
+        loss(tuples, unlabeled).item(), rel=1e-12
+    )
 
 
 @given(st.integers(1, 4), st.floats(0.1, 0.9), st.integers(0, 99))
 @settings(max_examples=30, deadline=None)
 def test_on_the_density_itself_the_joint_loss_is_flat_at_the_truth(size, prior, seed):
     """Every group of two kinds of instances once, weighted by repetition as the density says."""
-    law, r = Law.at_least(size, 1), np.random.default_rng(seed).uniform(0.1, 0.9, 2)
-    share = np.clip((prior - r[1]) / (r[0] - r[1]) if r[0] != r[1] else 0.5, 0.05, 0.95)  # of the first kind
+    law = Law.at_least(size, 1)
+    r = np.random.default_rng(seed).uniform(0.1, 0.9, 2)
+    share = np.clip(
+        (prior - r[1]) / (r[0] - r[1]) if r[0] != r[1] else 0.5, 0.05, 0.95
+    )  # of the first kind
     told = share * r[0] + (1 - share) * r[1]
     kinds = np.array(list(itertools.product((0, 1), repeat=size)))
     density = np.where(kinds == 0, share, 1 - share).prod(axis=1)
-    q, Z = law.passes(r[kinds], 1 - r[kinds])[0], law.rate(told)
+    q = law.passes(r[kinds], 1 - r[kinds])[0]
+    Z = law.rate(told)
     free = torch.logit(torch.from_numpy(r)).requires_grad_()
     own, other = law.passes(free[kinds].sigmoid(), (-free[kinds]).sigmoid())
     weights = torch.from_numpy(density * q / Z), torch.from_numpy(density)
@@ -186,8 +230,16 @@ def test_on_the_density_itself_the_joint_loss_is_flat_at_the_truth(size, prior, 
         (lambda: TupleLoss(DOMINANT, 0.5)(scores(4, 2), scores(8)), "law"),
         (lambda: RiskLoss(DOMINANT, 0.5)(scores(4, 2), scores(8)), "law"),
         (lambda: TupleLoss([DOMINANT], 0.5)(scores(4, 3), scores(8)), "kinds"),
-        (lambda: RiskLoss([DOMINANT], 0.5)(scores(4, 2), scores(8), kinds=torch.zeros(4).long()), "law"),
-        (lambda: TupleLoss([DOMINANT], 0.5)(scores(4, 2), scores(9), kinds=torch.zeros(4).long()), "law"),
+        (
+            lambda: RiskLoss([DOMINANT], 0.5)(scores(4, 2), scores(8), kinds=torch.zeros(4).long()),
+            "law",
+        ),
+        (
+            lambda: TupleLoss([DOMINANT], 0.5)(
+                scores(4, 2), scores(9), kinds=torch.zeros(4).long()
+            ),
+            "law",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(make, key):
@@ -197,17 +249,21 @@ def test_what_cannot_be_is_refused(make, key):
 
 # -- several processes ----------------------------------------------------------------------------
 
-STEPS, SIZE = 10, 3
+STEPS = 10
+SIZE = 3
 
 
 def train(rank: int, ranks: int, make) -> list[float]:
-    """Train ten steps on this rank's part of each batch; return losses, first gradient and weights."""
+    """Train ten steps on this rank's part of each batch; return losses, first gradient and
+    weights.
+    """
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).double()
     group = None
     if ranks > 1:
         network, group = nn.parallel.DistributedDataParallel(network), torch.distributed.group.WORLD
-    loss, optimizer = make(group), torch.optim.SGD(network.parameters(), lr=0.5)
+    loss = make(group)
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.5)
     numbers: list[float] = []
     # Unequal parts, and in every other batch none for the last rank.
     for step in range(STEPS):
@@ -217,12 +273,19 @@ def train(rank: int, ranks: int, make) -> list[float]:
         if make is ragged_joint:  # whose bags are made on each rank
             unlabeled = unlabeled[:1, :1].expand(8, SIZE, 4)
         last = ranks - 1 if step % 2 and ranks > 1 else ranks
-        edges = [0, *(round(12 * (i / last) ** 2) for i in range(1, last)), *[12] * (ranks - last + 1)]
+        edges = [
+            0,
+            *(round(12 * (i / last) ** 2) for i in range(1, last)),
+            *[12] * (ranks - last + 1),
+        ]
         cuts = [0, *(round(8 * i / last) for i in range(1, last)), *[8] * (ranks - last + 1)]
         own = tuples[edges[rank] : edges[rank + 1]]
         others = unlabeled[cuts[rank] : cuts[rank + 1]]
         outputs = network(torch.cat([own.flatten(0, 1), others.flatten(0, 1)])).squeeze(1)
-        value = loss(outputs[: own.shape[0] * SIZE].view(-1, SIZE), outputs[own.shape[0] * SIZE :].view(-1, SIZE))
+        value = loss(
+            outputs[: own.shape[0] * SIZE].view(-1, SIZE),
+            outputs[own.shape[0] * SIZE :].view(-1, SIZE),
+        )
         optimizer.zero_grad()
         value.backward()
         if step == 0:
@@ -235,13 +298,17 @@ def train(rank: int, ranks: int, make) -> list[float]:
 def ragged(group):
     """A risk of pairs and triples; a tuple is a pair where its first score is above zero."""
     loss = RiskLoss(Law.dominant, 0.4, "abs", process_group=group)
-    return lambda pairs, rest: loss(pairs, rest, mask=torch.arange(SIZE) < SIZE - (pairs[:, :1] > 0).long())
+    return lambda pairs, rest: loss(
+        pairs, rest, mask=torch.arange(SIZE) < SIZE - (pairs[:, :1] > 0).long()
+    )
 
 
 def ragged_joint(group):
     """The joint loss of lists, of which a rank may have none."""
     loss = TupleLoss(Law.dominant, 0.4, process_group=group)
-    return lambda tuples, unlabeled: loss([row[: SIZE - int(row[0] > 0)] for row in tuples], unlabeled)
+    return lambda tuples, unlabeled: loss(
+        [row[: SIZE - int(row[0] > 0)] for row in tuples], unlabeled
+    )
 
 
 PARALLEL = {
@@ -256,7 +323,9 @@ PARALLEL = {
 def train_rank(rank: int, folder: Path) -> None:
     """Train all losses as one process of three, and write the numbers of each."""
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", f"file://{folder}/meeting", rank=rank, world_size=3)
+    torch.distributed.init_process_group(
+        "gloo", f"file://{folder}/meeting", rank=rank, world_size=3
+    )
     for name, make in PARALLEL.items():
         torch.save(train(rank, 3, make), folder / f"{name}-{rank}.pt")
     torch.distributed.destroy_process_group()
@@ -264,9 +333,13 @@ def train_rank(rank: int, folder: Path) -> None:
 
 @pytest.mark.slow
 def test_several_processes_do_what_one_does_with_the_whole_batch(tmp_path):
-    torch.multiprocessing.set_forkserver_preload(["torch", "mdpu.losses"])  # imported once for the three
+    torch.multiprocessing.set_forkserver_preload(
+        ["torch", "mdpu.losses"]
+    )  # imported once for the three
     torch.multiprocessing.start_processes(train_rank, (tmp_path,), 3, start_method="forkserver")
     for name, make in PARALLEL.items():
         whole = train(0, 1, make)
         for rank in range(3):
-            np.testing.assert_allclose(torch.load(tmp_path / f"{name}-{rank}.pt"), whole, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(
+                torch.load(tmp_path / f"{name}-{rank}.pt"), whole, rtol=1e-9, atol=1e-12
+            )

@@ -1,4 +1,6 @@
-"""Settings and networks: what a network wants as input, its initial weights, several side by side."""
+"""Settings and networks: what a network wants as input, its initial weights, several side by
+side.
+"""
 
 import itertools
 import json
@@ -20,7 +22,7 @@ from mdpu.settings import Settings, rate_factor
 CPU = torch.device("cpu")
 SMALL = Settings(architecture={"hidden": [20, 12]})
 
-# -- settings ----------------------------------------------------------------------------------------
+# -- settings --------------------------------------------------------------------------------------
 
 
 WRONG = {
@@ -36,12 +38,16 @@ WRONG = {
     "hiden": [[3]],
     "hidden": [30, [30, 0], [30, 2.5], [10**9], [1] * 1000],
 }
-OF_RESNET = [({"network": "resnet34", "stem": "cifr"}, "stem"), ({"network": "resnet34", "hidden": [3]}, "hidden")]
+OF_RESNET = [
+    ({"network": "resnet34", "stem": "cifr"}, "stem"),
+    ({"network": "resnet34", "hidden": [3]}, "hidden"),
+]
 OF_RESNET += [({"network": "resnet99"}, "resnet99")]
 
 
 @pytest.mark.parametrize(
-    ("values", "key"), [*(({key: value}, key) for key, values in WRONG.items() for value in values), *OF_RESNET]
+    ("values", "key"),
+    [*(({key: value}, key) for key, values in WRONG.items() for value in values), *OF_RESNET],
 )
 def test_wrong_settings_are_refused(values, key):
     with pytest.raises(UserError, match=key) as error:
@@ -83,7 +89,8 @@ def test_what_is_left_out_has_the_defaults_of_the_network():
 
 @given(st.integers(1, 2000))
 def test_a_one_cycle_schedule_rises_over_the_first_fifth_and_falls_to_almost_zero(steps):
-    constant, one_cycle = Settings(), Settings(schedule="one-cycle")
+    constant = Settings()
+    one_cycle = Settings(schedule="one-cycle")
     factors = [rate_factor(one_cycle, step, steps) for step in range(steps)]
     top = int(np.argmax(factors))
     assert abs(top + 1 - max(1, steps / 5)) <= 1
@@ -93,19 +100,25 @@ def test_a_one_cycle_schedule_rises_over_the_first_fifth_and_falls_to_almost_zer
     assert {rate_factor(constant, step, steps) for step in range(steps)} == {1.0}
 
 
-# -- the perceptron ----------------------------------------------------------------------------------
+# -- the perceptron --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("outputs", [1, 64])
 def test_the_perceptron_is_drawn_for_all_pixels_and_computes_with_those_in_use(outputs):
-    """Grey values between 0 and 1; weights uniform on +-1/sqrt(inputs), as torch.nn.Linear draws them."""
+    """Grey values between 0 and 1; weights uniform on +-1/sqrt(inputs), as torch.nn.Linear draws
+    them.
+    """
     preparation = prepare(SMALL, IMAGES)
-    assert preparation.pixels.tolist() == np.flatnonzero(IMAGES.reshape(300, -1).any(axis=0)).tolist()
+    assert (
+        preparation.pixels.tolist() == np.flatnonzero(IMAGES.reshape(300, -1).any(axis=0)).tolist()
+    )
     assert len(preparation.pixels) < SIDE * SIDE
     module = make_network(SMALL, preparation, outputs, "a seed")
     x = IMAGES.reshape(300, -1) / 255
     for layer, (inputs, units) in enumerate(itertools.pairwise([SIDE * SIDE, 20, 12, outputs])):
-        drawn = (2 * Stream("a seed", "initial weights", layer).uniform(inputs + 1, units) - 1) / inputs**0.5
+        drawn = (
+            2 * Stream("a seed", "initial weights", layer).uniform(inputs + 1, units) - 1
+        ) / inputs**0.5
         x = (np.maximum(x, 0) if layer else x) @ drawn[:-1] + drawn[-1]
     with torch.no_grad():
         np.testing.assert_allclose(module(preparation(IMAGES)), x, rtol=1e-4, atol=1e-6)
@@ -118,7 +131,9 @@ def test_components_are_the_principal_ones_with_one_scale(images, unit):
     preparation = prepare(settings, images)
     projected = preparation(images).numpy()
     x = images.reshape(300, -1) / unit
-    values = np.linalg.eigvalsh(np.cov(x, rowvar=False, bias=True))[::-1][: min(COMPONENTS, x.shape[1])]
+    values = np.linalg.eigvalsh(np.cov(x, rowvar=False, bias=True))[::-1][
+        : min(COMPONENTS, x.shape[1])
+    ]
     np.testing.assert_allclose(projected.var(axis=0), values / values.mean(), rtol=1e-3, atol=1e-5)
     np.testing.assert_allclose(projected.mean(axis=0), 0, atol=1e-4)
     assert make_network(settings, preparation, 1, 1)(preparation(images)).shape == (300, 1)
@@ -130,7 +145,7 @@ def test_equal_images_and_few_pixels_do_no_harm():
         assert torch.isfinite(prepare(settings, images)(images)).all()
 
 
-# -- pictures and modules ----------------------------------------------------------------------------
+# -- pictures and modules --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("stem", "shape"), [("cifar", (8, 8, 3)), ("imagenet", (28, 28))])
@@ -154,14 +169,21 @@ def test_modules_take_vectors_or_pictures_with_the_channels_first():
         seen.append(shape)
         return nn.LazyLinear(1)
 
-    for images in (colours, colours[..., 0], colours.reshape(2, -1), np.float64(colours.reshape(2, -1))):
+    for images in (
+        colours,
+        colours[..., 0],
+        colours.reshape(2, -1),
+        np.float64(colours.reshape(2, -1)),
+    ):
         settings = Settings(network=network)
         preparation = prepare(settings, images)
         make_network(settings, preparation, 1, 1)
         x = preparation(images)
         expected = images[:, None] if images.ndim == 3 else np.moveaxis(images, -1, 1)
         assert x.dtype == torch.float32 and x.is_contiguous()
-        np.testing.assert_allclose(x, expected / (255 if images.dtype == np.uint8 else 1), rtol=1e-6)
+        np.testing.assert_allclose(
+            x, expected / (255 if images.dtype == np.uint8 else 1), rtol=1e-6
+        )
     assert seen == [(4, 5, 3), (4, 5), (60,), (60,)]
 
 

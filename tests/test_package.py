@@ -9,8 +9,13 @@ import mdpu
 
 
 def test_the_package_offers_its_names_and_loads_what_they_need_later():
-    program = "import sys, mdpu; print([name for name in ('torch', 'sklearn', 'pandas') if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        "import sys, mdpu; print([name for name in ('torch', 'sklearn', 'pandas') if name in "
+        "sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"
     assert set(mdpu.__all__) <= set(dir(mdpu))
     for name in mdpu.__all__:

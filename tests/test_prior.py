@@ -1,4 +1,6 @@
-"""The latent-class profile: its likelihood by enumeration, its maximum by another optimiser, and what it says."""
+"""The latent-class profile: its likelihood by enumeration, its maximum by another optimiser, and
+what it says.
+"""
 
 from itertools import product
 
@@ -36,7 +38,8 @@ from mdpu.randomness import Stream
 
 DOMINANT = {size: Law.dominant(size) for size in (1, 2, 3, 5)}
 ONE = Law.exactly(3, 1)
-P, N = np.array([0.1, 0.3, 0.6]), np.array([0.55, 0.3, 0.15])
+P = np.array([0.1, 0.3, 0.6])
+N = np.array([0.55, 0.3, 0.15])
 
 
 def chance(law, pattern, prior, p, n):
@@ -57,13 +60,19 @@ def expected_counts(law, prior, n=1000, n_unlabeled=1000, p=P, other=N):
     return Counts([kinds], [numbers], [law], n_unlabeled * (prior * p + (1 - prior) * other))
 
 
-@pytest.mark.parametrize("law", [DOMINANT[2], DOMINANT[3], Law((0, 1, 0, 0.3)), DOMINANT[3].broken(0.2)])
+@pytest.mark.parametrize(
+    "law", [DOMINANT[2], DOMINANT[3], Law((0, 1, 0, 0.3)), DOMINANT[3].broken(0.2)]
+)
 def test_the_likelihood_is_that_of_all_label_vectors(law):
     counts = expected_counts(law, 0.4)
-    p, n, prior = np.array([0.2, 0.2, 0.6]), np.array([0.5, 0.4, 0.1]), 0.3
+    p = np.array([0.2, 0.2, 0.6])
+    n = np.array([0.5, 0.4, 0.1])
+    prior = 0.3
     logs = [np.log(chance(law, pattern, prior, p, n)) for pattern in counts.patterns[0]]
     by_hand = counts.numbers[0] @ logs + counts.unlabeled @ np.log(prior * p + (1 - prior) * n)
-    found, _ = log_likelihood(counts, np.array([prior]), np.array([[p, n]]), [collected([law], np.array([prior]))])
+    found, _ = log_likelihood(
+        counts, np.array([prior]), np.array([[p, n]]), [collected([law], np.array([prior]))]
+    )
     assert found[0] == pytest.approx(by_hand)
 
 
@@ -72,7 +81,8 @@ def test_the_likelihood_is_that_of_all_label_vectors(law):
 def test_em_climbs_to_the_maximum_of_another_optimiser(law, prior):
     counts = expected_counts(law, 0.4)
     priors, starts = starting_laws(counts, np.array([prior]))
-    weights, laws = [collected([law] * len(priors), priors)], starts
+    weights = [collected([law] * len(priors), priors)]
+    laws = starts
     values = [log_likelihood(counts, priors, laws, weights)[0]]
     for _ in range(3):
         laws = log_likelihood(counts, priors, laws, weights)[1]
@@ -101,7 +111,10 @@ def test_average_counts_have_the_prior_within_the_interval(law, prior):
 def test_sizes_together_tell_more_than_each():
     pairs, triples = (expected_counts(DOMINANT[size], 0.4) for size in (2, 3))
     both = Counts(
-        pairs.patterns + triples.patterns, pairs.numbers + triples.numbers, pairs.laws + triples.laws, pairs.unlabeled
+        pairs.patterns + triples.patterns,
+        pairs.numbers + triples.numbers,
+        pairs.laws + triples.laws,
+        pairs.unlabeled,
     )
     widths = [profile(counts).high - profile(counts).low for counts in (both, pairs, triples)]
     assert widths[0] < min(widths[1:])
@@ -150,16 +163,21 @@ def test_how_many_tuples_tell_the_prior_is_not_said_where_nothing_tells_it():
 
 def gaussians(law, prior, n, seed):
     """Features of two classes, 3 standard deviations apart, as a sample of collected groups."""
-    stream, generator = Stream(seed, "gaussians"), np.random.default_rng(seed)
+    stream = Stream(seed, "gaussians")
+    generator = np.random.default_rng(seed)
     labels = np.concatenate([law.draw(prior, n, stream).ravel() > 0, generator.random(n) < prior])
-    features = generator.standard_normal((len(labels), 3)) + np.where(labels, 1.5, -1.5)[:, None] * [1, 0, 0]
+    features = generator.standard_normal((len(labels), 3)) + np.where(labels, 1.5, -1.5)[
+        :, None
+    ] * [1, 0, 0]
     places = np.arange(n * law.size).reshape(n, law.size)
     return features, TupleData(places, np.arange(n * law.size, len(labels))), law
 
 
 @pytest.mark.parametrize(("law", "prior"), [(DOMINANT[2], 0.4), (DOMINANT[3], 0.4), (ONE, 1 / 3)])
 def test_from_rows_to_the_prior(law, prior):
-    """The share of positives in the last law is the prior, so that the mean of members says nothing."""
+    """The share of positives in the last law is the prior, so that the mean of members says
+    nothing.
+    """
     rows, sample, law = gaussians(law, prior, 600, 1)
     found = estimate_prior(rows, sample, law, 0)
     assert found.known and found.low < prior < found.high
@@ -199,9 +217,13 @@ def test_chosen_tuples_share_no_member():
     assert len(members) == len(set(members)) > 15
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, lambda rows: rows.reshape(-1, 3, 1)])
+@pytest.mark.parametrize(
+    "kind", [np.asarray, sparse.csr_matrix, lambda rows: rows.reshape(-1, 3, 1)]
+)
 def test_repeated_unlabeled_rows_count_once(kind):
-    """Each row four times is the same sample as each once, and a bootstrap is that of its different rows."""
+    """Each row four times is the same sample as each once, and a bootstrap is that of its different
+    rows.
+    """
     rows, sample, law = gaussians(DOMINANT[3], 0.4, 400, 3)
     once = estimate_prior(kind(rows), sample, law)
     unlabeled = np.arange(len(rows), len(rows) + 1600)
@@ -210,7 +232,9 @@ def test_repeated_unlabeled_rows_count_once(kind):
         assert estimate_prior(kind(copies), TupleData(sample.tuples, unlabeled), law) == once
     drawn = np.random.default_rng(0).choice(sample.unlabeled, 400)
     with pytest.warns(UserWarning, match="different rows"):
-        assert without_repeats(kind(rows), TupleData(sample.tuples, drawn)).unlabeled.size == len(set(drawn.tolist()))
+        assert without_repeats(kind(rows), TupleData(sample.tuples, drawn)).unlabeled.size == len(
+            set(drawn.tolist())
+        )
 
 
 def test_rows_of_few_values_or_of_one_pool_are_not_taken_for_repeated_ones():
@@ -225,14 +249,20 @@ def test_rows_of_few_values_or_of_one_pool_are_not_taken_for_repeated_ones():
 
 
 def test_folds_are_drawn_again_where_one_draw_passes_narrowly(monkeypatch):
-    """The profile of several draws is that of their mean, and the interval is wider than a clear one's."""
+    """The profile of several draws is that of their mean, and the interval is wider than a clear
+    one's.
+    """
     drawn = []
-    monkeypatch.setattr(prior_module, "rank", lambda rows, bags, seed: drawn.append(seed) or rank(rows, bags, seed))
+    monkeypatch.setattr(
+        prior_module, "rank", lambda rows, bags, seed: drawn.append(seed) or rank(rows, bags, seed)
+    )
     for n, times in ((150, DRAWS), (1200, 1)):
         rows, sample, law = gaussians(DOMINANT[2], 0.5, n, 0)
         drawn.clear()
         found = estimate_prior(rows, sample, law, 0)
-        assert len(drawn) == times == len(set(drawn)) and (GATE < found.gate < NARROW * GATE) == (times > 1)
+        assert len(drawn) == times == len(set(drawn)) and (GATE < found.gate < NARROW * GATE) == (
+            times > 1
+        )
         bags = Bags.of(sample, lambda size, law=law: law)
         assert found == profile(*(rank(rows, bags, seed) for seed in drawn))
         assert found.inflation > INFLATION if times > 1 else found.inflation == INFLATION
@@ -260,7 +290,9 @@ def test_intervals_cover_with_repeated_rows():
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_shift_of_tuples_fits_at_no_prior(size):
-    """The law's own samples fit; of tuples that are moved along a feature without a class none does."""
+    """The law's own samples fit; of tuples that are moved along a feature without a class none
+    does.
+    """
     rows, sample, law = gaussians(DOMINANT[size], 0.5, 800, 1)
     assert 0 < estimate_prior(rows, sample, law).misfit < 1
     rows[sample.tuples.ravel(), 1] += 3.0

@@ -16,7 +16,9 @@ from tracked import list_files
 from mdpu.pipeline.files import REPOSITORY
 
 LOCK = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8")
-ENTRIES = [Requirement(line) for line in re.findall(r"^([a-z0-9._-]+==[^\\\n]+)", LOCK, re.MULTILINE)]
+ENTRIES = [
+    Requirement(line) for line in re.findall(r"^([a-z0-9._-]+==[^\\\n]+)", LOCK, re.MULTILINE)
+]
 # The lock serves several versions of Python; the conda environment is of this one.
 PYTHON = {"python_version": "3.11", "python_full_version": "3.11.0"}
 PINNED = {
@@ -24,19 +26,33 @@ PINNED = {
     for entry in ENTRIES
     if entry.marker is None or entry.marker.evaluate(PYTHON)
 }
-FILES = [name for name in list_files("--others", "--exclude-standard") if (REPOSITORY / name).is_file()]
+FILES = [
+    name for name in list_files("--others", "--exclude-standard") if (REPOSITORY / name).is_file()
+]
 MODULES = {
     name.removesuffix(".py").replace("/", ".").removesuffix(".__init__"): REPOSITORY / name
     for name in FILES
     if name.startswith("mdpu/") and name.endswith(".py")
 }
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
-PROSE = "proselint check README.md ARTIFACT.md CHANGELOG.md CONTRIBUTING.md docs/explanation docs/how-to docs/reference"
+PROSE = (
+    "proselint check README.md ARTIFACT.md CHANGELOG.md CONTRIBUTING.md docs/explanation "
+    "docs/how-to docs/reference"
+)
 SLOW = ("mypy", "python -m snakemake --lint")
-QUICK = ("ruff check .", "ruff format --check .", "snakefmt --check workflow", "deptry .", "codespell", PROSE)
+QUICK = (
+    "ruff check .",
+    "ruff format --check .",
+    "snakefmt --check workflow",
+    "deptry .",
+    "codespell",
+    PROSE,
+)
 
 
-@pytest.mark.parametrize("command", [*QUICK, *(pytest.param(command, marks=pytest.mark.slow) for command in SLOW)])
+@pytest.mark.parametrize(
+    "command", [*QUICK, *(pytest.param(command, marks=pytest.mark.slow) for command in SLOW)]
+)
 def test_a_tool_finds_nothing(command):
     name, *arguments = command.split()
     tool = [Path(sys.executable).parent / name, *arguments]
@@ -45,7 +61,9 @@ def test_a_tool_finds_nothing(command):
 
 
 def imports(tree: ast.AST) -> list[str]:
-    """Return the names of all modules that a piece of code imports, and of what it imports from them."""
+    """Return the names of all modules that a piece of code imports, and of what it imports from
+    them.
+    """
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -65,10 +83,22 @@ def test_the_library_imports_nothing_of_the_pipeline_and_nothing_imports_snakema
 
 
 def test_a_classifier_from_files_needs_no_more_than_its_extra():
-    """Neither the paper's side of the pipeline nor its packages are loaded by the commands `fit` and `predict`."""
-    needless = ["snakemake", "torchvision", "filelock", "jsonschema", "yaml", "latex2mathml", "mdpu.pipeline.plan"]
+    """Neither the paper's side of the pipeline nor its packages are loaded by the commands `fit`
+    and `predict`.
+    """
+    needless = [
+        "snakemake",
+        "torchvision",
+        "filelock",
+        "jsonschema",
+        "yaml",
+        "latex2mathml",
+        "mdpu.pipeline.plan",
+    ]
     program = "import sys, mdpu.pipeline.cli, mdpu.own.page; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
     assert not {*needless} & {*done.stdout.split()}
 
 
@@ -78,12 +108,16 @@ def test_no_modules_import_each_other_in_a_circle():
     for name, tree in TREES.items():
         loaded = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
         names = imports(ast.Module(loaded, []))
-        graph[name] = {one if one in MODULES else one.rpartition(".")[0] for one in names} & MODULES.keys() - {name}
+        graph[name] = {
+            one if one in MODULES else one.rpartition(".")[0] for one in names
+        } & MODULES.keys() - {name}
     TopologicalSorter(graph).prepare()  # it raises an error that names a circle
 
 
 def test_what_does_not_compute_loads_no_torch():
-    names = "mdpu.data, mdpu.law, mdpu.methods, mdpu.settings, mdpu.pipeline.plan, mdpu.pipeline.show"
+    names = (
+        "mdpu.data, mdpu.law, mdpu.methods, mdpu.settings, mdpu.pipeline.plan, mdpu.pipeline.show"
+    )
     titles = "[mdpu.methods.load_method(name).title for name in mdpu.methods.available_methods()]"
     program = f"import sys, {names}; {titles}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY).returncode == 0
@@ -103,9 +137,12 @@ def test_the_conda_environment_has_the_versions_of_the_lock():
 
 def test_the_lock_holds_every_dependency_with_a_hash_and_names_no_place():
     settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
-    project, others = settings["project"], settings["dependency-groups"].values()
+    project = settings["project"]
+    others = settings["dependency-groups"].values()
     groups = [project["dependencies"], *project["optional-dependencies"].values(), *others]
-    direct = [entry for group in groups for entry in group if isinstance(entry, str)]  # a group may include another
+    direct = [
+        entry for group in groups for entry in group if isinstance(entry, str)
+    ]  # a group may include another
     assert {Requirement(entry).name for entry in direct} <= set(PINNED)
     assert settings["build-system"]["requires"] == [f"hatchling=={PINNED['hatchling']}"]
     blocks = re.split(r"^(?=[a-z0-9._-]+==)", LOCK, flags=re.MULTILINE)[1:]
@@ -115,6 +152,10 @@ def test_the_lock_holds_every_dependency_with_a_hash_and_names_no_place():
 
 
 def test_no_file_names_a_folder_of_the_machine_that_made_it(texts):
-    forbidden = ["/wo" + "rk/", "opt/" + "pypi", "/ro" + "ot/"]  # in two parts, so that this file does not hold them
+    forbidden = [
+        "/wo" + "rk/",
+        "opt/" + "pypi",
+        "/ro" + "ot/",
+    ]  # in two parts, so that this file does not hold them
     for name, text in texts.items():
         assert not [place for place in forbidden if place in text], name

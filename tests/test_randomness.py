@@ -1,4 +1,6 @@
-"""Streams: the numbers are pinned, because a split must be the same on every machine and in every year."""
+"""Streams: the numbers are pinned, because a split must be the same on every machine and in every
+year.
+"""
 
 import numpy as np
 from hypothesis import given
@@ -20,8 +22,12 @@ def test_integers_and_permutations_are_the_pinned_ones():
 
 
 def test_a_stream_goes_on_where_it_stopped():
-    whole, halves = Stream(1, "a"), Stream(1, "a")
-    assert whole.uniform(2, 3).ravel().tolist() == [*halves.uniform(4).tolist(), *halves.uniform(2).tolist()]
+    whole = Stream(1, "a")
+    halves = Stream(1, "a")
+    assert whole.uniform(2, 3).ravel().tolist() == [
+        *halves.uniform(4).tolist(),
+        *halves.uniform(2).tolist(),
+    ]
 
 
 def test_seed_purpose_and_index_each_name_another_stream():
@@ -31,7 +37,9 @@ def test_seed_purpose_and_index_each_name_another_stream():
 
 
 def test_numbers_are_uniform():
-    """Kolmogorov-Smirnov at 1e-6, over 100,000 numbers; a true generator fails once in a million seeds."""
+    """Kolmogorov-Smirnov at 1e-6, over 100,000 numbers; a true generator fails once in a million
+    seeds.
+    """
     numbers = Stream(3, "uniformity").uniform(100_000)
     assert numbers.min() >= 0
     assert numbers.max() < 1

@@ -1,4 +1,6 @@
-"""Classifiers in files: the same answers again, whatever was trained, and no code, whatever the file says."""
+"""Classifiers in files: the same answers again, whatever was trained, and no code, whatever the
+file says.
+"""
 
 import io
 import json
@@ -35,7 +37,8 @@ from mdpu.estimator import MDPUClassifier, Network, TupleClassifier
 from mdpu.law import Law
 from mdpu.saving import load, save
 
-ROWS, SAMPLE = (IMAGES / 255).reshape(len(IMAGES), -1).astype(np.float32), draw_sample(n=80)
+ROWS = (IMAGES / 255).reshape(len(IMAGES), -1).astype(np.float32)
+SAMPLE = draw_sample(n=80)
 SINGLES = np.c_[SAMPLE.tuples[40:, 0], np.full(40, -1)]
 RAGGED = TupleData(np.concatenate([SAMPLE.tuples[:40], SINGLES]), SAMPLE.unlabeled)
 COUNTS = (np.ones(80, int), np.full(80, 2))
@@ -51,7 +54,9 @@ OF_SCIKIT_LEARN = (
     *(RandomForestClassifier, DecisionTreeClassifier),
     *(GaussianNB, LogisticRegression, MLPClassifier),
 )
-dominant, by_law = (partial(kind, 0.4, compare_prior=False) for kind in (MDPUClassifier, TupleClassifier))
+dominant, by_law = (
+    partial(kind, 0.4, compare_prior=False) for kind in (MDPUClassifier, TupleClassifier)
+)
 TRAINED = {
     "student": lambda: dominant(learner="student", dominant="negative").fit(ROWS, SAMPLE),
     "linear": lambda: dominant(learner="linear", prior_shift=0.6).fit(ROWS, SAMPLE),
@@ -59,13 +64,19 @@ TRAINED = {
     "prior estimated": lambda: MDPUClassifier(
         guess_prior=True, learner="linear", random_state=np.random.RandomState(0)
     ).fit(ROWS, SAMPLE),
-    "boosting": lambda: dominant(learner=HistGradientBoostingClassifier(max_iter=3)).fit(ROWS, SAMPLE),
+    "boosting": lambda: dominant(learner=HistGradientBoostingClassifier(max_iter=3)).fit(
+        ROWS, SAMPLE
+    ),
     "pixels": lambda: dominant(learner=Network(n_epochs=2, hidden=(9, 5))).fit(IMAGES, SAMPLE),
     "components": lambda: dominant(learner=Network(n_epochs=2, short=True)).fit(ROWS, SAMPLE),
-    "stopped": lambda: dominant(learner=Network(callbacks=[lambda epoch, row: epoch == 2])).fit(ROWS, SAMPLE),
+    "stopped": lambda: dominant(learner=Network(callbacks=[lambda epoch, row: epoch == 2])).fit(
+        ROWS, SAMPLE
+    ),
     "sizes": lambda: by_law(law=Law.dominant, learner="linear").fit(ROWS, RAGGED),
     "similar": lambda: by_law(law=(1, 0, 1), positive_by=0, learner="linear").fit(ROWS, SAMPLE),
-    "labelled": lambda: by_law(law=(1, 0, 1), positive_by=(ROWS[:2], [1, -1]), learner="linear").fit(ROWS, SAMPLE),
+    "labelled": lambda: by_law(
+        law=(1, 0, 1), positive_by=(ROWS[:2], [1, -1]), learner="linear"
+    ).fit(ROWS, SAMPLE),
     "counts": lambda: by_law(learner="linear").fit(ROWS, SAMPLE, COUNTS),
 }
 for kind in OF_SCIKIT_LEARN:
@@ -95,17 +106,24 @@ def test_the_answers_are_the_same_again(name, tmp_path):
     assert set(vars(classifier)) == before == set(vars(again))
     if name == "stopped":
         assert again.history_.equals(classifier.history_) and len(again.history_) == 2
-        assert torch.equal(again.module_(torch.tensor(ROWS)), classifier.module_(torch.tensor(ROWS)))
+        assert torch.equal(
+            again.module_(torch.tensor(ROWS)), classifier.module_(torch.tensor(ROWS))
+        )
 
 
 def test_a_pipeline_keeps_its_encoder_its_names_and_its_gaps(tmp_path):
-    frame = pd.DataFrame(ROWS[:, 7:11], columns=list("abcd")).assign(side=np.where(ROWS[:, 8] > 0.5, "left", "right"))
+    frame = pd.DataFrame(ROWS[:, 7:11], columns=list("abcd")).assign(
+        side=np.where(ROWS[:, 8] > 0.5, "left", "right")
+    )
     frame.loc[::7, "a"] = np.nan
     groups = np.full(len(frame), -1)
     groups[:120] = np.arange(120) // 2 * 10**6 + 2
-    encoder = make_column_transformer((OneHotEncoder(sparse_output=False), ["side"]), (StandardScaler(), list("abcd")))
+    encoder = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["side"]), (StandardScaler(), list("abcd"))
+    )
     pipeline = make_pipeline(
-        encoder.set_output(transform="pandas"), MDPUClassifier(0.4, random_state=0, compare_prior=False)
+        encoder.set_output(transform="pandas"),
+        MDPUClassifier(0.4, random_state=0, compare_prior=False),
     )
     save(pipeline.fit(frame, groups), tmp_path / "one.skops")
     again = load(str(tmp_path / "one.skops"))
@@ -124,7 +142,10 @@ def test_a_module_of_ones_own_brings_its_code_itself(tmp_path):
     with pytest.raises(UserError, match="network="):
         load(tmp_path / "one.skops")
     with pytest.raises(UserError, match="weights"):
-        load(tmp_path / "one.skops", network=lambda shape: nn.Sequential(nn.Flatten(), nn.Linear(36, 2)))
+        load(
+            tmp_path / "one.skops",
+            network=lambda shape: nn.Sequential(nn.Flatten(), nn.Linear(36, 2)),
+        )
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -133,7 +154,9 @@ def test_what_a_gpu_trained_is_loaded_on_the_cpu(tmp_path):
     save(classifier, tmp_path / "one.skops")
     again = load(tmp_path / "one.skops")
     assert {one.device.type for one in again.model_.module.parameters()} == {"cpu"}
-    np.testing.assert_allclose(again.decision_function(IMAGES), classifier.decision_function(IMAGES), atol=1e-4)
+    np.testing.assert_allclose(
+        again.decision_function(IMAGES), classifier.decision_function(IMAGES), atol=1e-4
+    )
 
 
 def test_callbacks_are_left_out_of_a_file_and_stay_with_the_classifier(tmp_path):
@@ -185,14 +208,29 @@ TEXT = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", 
 def attacks(command):
     """Nodes that would run a command of the shell if anything was called that a file names."""
     text = {**TEXT, "content": json.dumps(command)}
-    arguments = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": [text]}
+    arguments = {
+        "__class__": "tuple",
+        "__module__": "builtins",
+        "__loader__": "TupleNode",
+        "content": [text],
+    }
     system = {"__class__": "system", "__module__": "os"}
     empty = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode", "content": {}}
-    empty["key_types"] = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
+    empty["key_types"] = {
+        "__class__": "list",
+        "__module__": "builtins",
+        "__loader__": "ListNode",
+        "content": [],
+    }
     function = {**system, "__loader__": "FunctionNode"}
     return {
         "call": {**system, "__loader__": "ConstructorFromReduceNode", "content": arguments},
-        "reduce": {**system, "__loader__": "LossNode", "__reduce__": {"args": arguments}, "content": empty},
+        "reduce": {
+            **system,
+            "__loader__": "LossNode",
+            "__reduce__": {"args": arguments},
+            "content": empty,
+        },
         "partial": {
             **{"__class__": "partial", "__module__": "functools", "__loader__": "PartialNode"},
             "content": {"func": function, "args": arguments, "kwds": empty, "namespace": empty},
@@ -204,20 +242,34 @@ def attacks(command):
             "key_types": {**empty["key_types"], "content": [{**system, "__loader__": "TypeNode"}]},
         },
         "operator": {
-            **{"__class__": "methodcaller", "__module__": "operator", "__loader__": "OperatorFuncNode"},
+            **{
+                "__class__": "methodcaller",
+                "__module__": "operator",
+                "__loader__": "OperatorFuncNode",
+            },
             "attrs": arguments,
         },
         "method": {
             **{"__class__": "Path", "__module__": "pathlib", "__loader__": "MethodNode"},
-            "content": {"func": "touch", "obj": {**empty, "__class__": "Path", "__module__": "pathlib"}},
+            "content": {
+                "func": "touch",
+                "obj": {**empty, "__class__": "Path", "__module__": "pathlib"},
+            },
         },
-        "import": {"__class__": "anything", "__module__": "forged", "__loader__": "ObjectNode", "content": empty},
+        "import": {
+            "__class__": "anything",
+            "__module__": "forged",
+            "__loader__": "ObjectNode",
+            "content": empty,
+        },
     }
 
 
 @pytest.mark.parametrize("name", attacks(""))
 def test_a_forged_file_runs_nothing(name, student, tmp_path, monkeypatch):
-    (tmp_path / "forged.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")  # if it is imported
+    (tmp_path / "forged.py").write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w')"
+    )  # if it is imported
     monkeypatch.syspath_prepend(tmp_path)
     node = attacks(f"touch {tmp_path / 'ran'}")[name]
 
@@ -238,7 +290,9 @@ def test_a_pickle_in_place_of_an_array_is_not_read(student, tmp_path):
     pickled = io.BytesIO()
     np.save(pickled, np.array([Attack()], object), allow_pickle=True)
     with zipfile.ZipFile(io.BytesIO(student)) as file:
-        arrays = dict.fromkeys((name for name in file.namelist() if name.endswith("npy")), pickled.getvalue())
+        arrays = dict.fromkeys(
+            (name for name in file.namelist() if name.endswith("npy")), pickled.getvalue()
+        )
     (tmp_path / "one.skops").write_bytes(forged(student, **arrays))
     with pytest.raises(UserError):
         load(tmp_path / "one.skops")
@@ -249,7 +303,11 @@ def test_damage_and_other_formats_are_named(student, tmp_path):
     def later(schema):
         schema["content"]["format"]["content"] = "2"
 
-    for data, word in ((student[:1000], "damaged"), (b"", "damaged"), (forged(student, later), "format")):
+    for data, word in (
+        (student[:1000], "damaged"),
+        (b"", "damaged"),
+        (forged(student, later), "format"),
+    ):
         (tmp_path / "one.skops").write_bytes(data)
         with pytest.raises(UserError, match=word):
             load(tmp_path / "one.skops")
@@ -258,7 +316,12 @@ def test_damage_and_other_formats_are_named(student, tmp_path):
 
 
 def test_what_cannot_be_saved_is_refused(tmp_path):
-    function = TupleClassifier(0.4, law=lambda size: Law.dominant(size), learner="linear").fit(ROWS, SAMPLE)
-    for classifier, word in ((function, "function"), (RandomForestClassifier(2).fit(ROWS, ROWS[:, 8] > 0.5), "Forest")):
+    function = TupleClassifier(0.4, law=lambda size: Law.dominant(size), learner="linear").fit(
+        ROWS, SAMPLE
+    )
+    for classifier, word in (
+        (function, "function"),
+        (RandomForestClassifier(2).fit(ROWS, ROWS[:, 8] > 0.5), "Forest"),
+    ):
         with pytest.raises(UserError, match=word):
             save(classifier, tmp_path / "one.skops")

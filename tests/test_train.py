@@ -1,4 +1,6 @@
-"""The trainer: against a loop that is written apart, several seeds at once, interruptions, histories."""
+"""The trainer: against a loop that is written apart, several seeds at once, interruptions,
+histories.
+"""
 
 import itertools
 import math
@@ -9,7 +11,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from blobs import IMAGES, LABELS, SETTINGS, SIDE, TEST_IMAGES, TEST_LABELS, assert_same, draw_sample, rates, train_blobs
+from blobs import (
+    IMAGES,
+    LABELS,
+    SETTINGS,
+    SIDE,
+    TEST_IMAGES,
+    TEST_LABELS,
+    assert_same,
+    draw_sample,
+    rates,
+    train_blobs,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from precision import in_float64
@@ -31,10 +44,12 @@ RAGGED = [name for name in NETWORK_METHODS if load_method(name).takes_ragged]
 
 def convolutional(shape):
     """A module with running statistics."""
-    return nn.Sequential(nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 1))
+    return nn.Sequential(
+        nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 1)
+    )
 
 
-# -- against a loop that is written apart -----------------------------------------------------------
+# -- against a loop that is written apart ----------------------------------------------------------
 
 
 def softplus(z):
@@ -42,25 +57,43 @@ def softplus(z):
 
 
 def written_apart(method, sample, seed, settings, prior=0.4):
-    """Train pairs in doubles, as a book would: all pixels, torch.optim, every gradient; Eq. 11 and the bag risk."""
+    """Train pairs in doubles, as a book would: all pixels, torch.optim, every gradient; Eq. 11 and
+    the bag risk.
+    """
     sizes = [SIDE * SIDE, *settings.architecture["hidden"], 1]
-    module = nn.Sequential(*[m for p in itertools.pairwise(sizes) for m in (nn.Linear(*p), nn.ReLU())][:-1]).double()
+    module = nn.Sequential(
+        *[m for p in itertools.pairwise(sizes) for m in (nn.Linear(*p), nn.ReLU())][:-1]
+    ).double()
     with torch.no_grad():
         for place, layer in enumerate(module[::2]):
             bound = 1 / math.sqrt(layer.in_features)
-            drawn = Stream(seed, "initial weights", place).uniform(layer.in_features + 1, layer.out_features)
+            drawn = Stream(seed, "initial weights", place).uniform(
+                layer.in_features + 1, layer.out_features
+            )
             drawn = torch.from_numpy((2 * drawn - 1) * bound)
             layer.weight.copy_(drawn[:-1].T)
             layer.bias.copy_(drawn[-1])
-    x, test = (torch.from_numpy(images).flatten(1).double() / 255 for images in (IMAGES, TEST_IMAGES))
+    x, test = (
+        torch.from_numpy(images).flatten(1).double() / 255 for images in (IMAGES, TEST_IMAGES)
+    )
     kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
-    optimizer = kind(module.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
-    p, q = prior, 1 - prior
+    optimizer = kind(
+        module.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+    )
+    p = prior
+    q = 1 - prior
     passed = p**2 + 2 * p * q  # pairs with at least one positive
-    a, b = (p**2 + p * q) / passed, p * q / passed
-    n, n_unlabeled, batch = len(sample.tuples), len(sample.unlabeled), settings.batch_size
-    steps, step, mean = math.ceil(n / batch), 0, [w.detach().clone() for w in module.parameters()]
-    total, rows, flat = steps * settings.epochs, [], 0
+    a = (p**2 + p * q) / passed
+    b = p * q / passed
+    n = len(sample.tuples)
+    n_unlabeled = len(sample.unlabeled)
+    batch = settings.batch_size
+    steps = math.ceil(n / batch)
+    step = 0
+    mean = [w.detach().clone() for w in module.parameters()]
+    total = steps * settings.epochs
+    rows = []
+    flat = 0
     for epoch in range(settings.epochs):
         tuples = sample.tuples[Stream(seed, "tuple order", epoch).permutation(n)]
         others = sample.unlabeled[Stream(seed, "unlabeled order", epoch).permutation(n_unlabeled)]
@@ -68,7 +101,8 @@ def written_apart(method, sample, seed, settings, prior=0.4):
         for first in range(0, n, batch):
             own = tuples[first : first + batch]
             edges = [round(edge * n_unlabeled / n) for edge in (first, min(n, first + batch))]
-            t, u = module(x[own.ravel()])[:, 0], module(x[others[slice(*edges)]])[:, 0]
+            t = module(x[own.ravel()])[:, 0]
+            u = module(x[others[slice(*edges)]])[:, 0]
             if method == "bag-relu":
                 bags = u[: len(u) // 2 * 2].view(-1, 2)
                 t_q, u_q = (1 - (1 - g.sigmoid()).prod(dim=1) for g in (t.view(-1, 2), bags))
@@ -85,12 +119,17 @@ def written_apart(method, sample, seed, settings, prior=0.4):
                 recorded = [term.item() for term in terms]
                 flat += risk.item() < 0
             rise = min((step + 1) / (0.2 * total), (total - step) / (0.8 * total), 1.0)
-            optimizer.param_groups[0]["lr"] = settings.learning_rate * (rise if settings.schedule != "constant" else 1)
+            optimizer.param_groups[0]["lr"] = settings.learning_rate * (
+                rise if settings.schedule != "constant" else 1
+            )
             optimizer.zero_grad()
             objective.backward()
             optimizer.step()
             keep = min(0.98, (1 + step) / (10 + step)) if method == "bag-relu" else 0.0
-            mean = [keep * m + (1 - keep) * w.detach() for m, w in zip(mean, module.parameters(), strict=True)]
+            mean = [
+                keep * m + (1 - keep) * w.detach()
+                for m, w in zip(mean, module.parameters(), strict=True)
+            ]
             row[: 1 + len(recorded)] += len(own) / n * np.array([objective.item(), *recorded])
             step += 1
         layers = list(zip(mean[::2], mean[1::2], strict=True))
@@ -116,7 +155,8 @@ def written_apart(method, sample, seed, settings, prior=0.4):
     ],
 )
 def test_the_numbers_are_those_of_a_loop_that_is_written_apart(method, changes):
-    settings, sample = replace(SETTINGS, **changes), draw_sample()
+    settings = replace(SETTINGS, **changes)
+    sample = draw_sample()
     expected, scores, flat = written_apart(method, sample, 3, settings)
     with in_float64():
         [trained] = train_blobs(method, [sample], [3], settings)
@@ -149,7 +189,7 @@ def test_no_pass_goes_backward_where_a_corrected_risk_is_flat():
     assert 0 < counts["relu"] < counts["ure"] == 40 * 3
 
 
-# -- several seeds at once ---------------------------------------------------------------------------
+# -- several seeds at once -------------------------------------------------------------------------
 
 
 def both_ways(method, samples, settings=SETTINGS, **others):
@@ -183,7 +223,11 @@ def test_seeds_at_once_are_the_seeds_one_by_one_for_tuples_of_several_sizes(meth
 
 @pytest.mark.parametrize("method", ["relu", "bag-relu"])
 def test_seeds_at_once_are_the_seeds_one_by_one_for_a_module_with_running_statistics(method):
-    both_ways(method, [draw_sample(1), draw_sample(2)], replace(SETTINGS, network=convolutional, architecture={}))
+    both_ways(
+        method,
+        [draw_sample(1), draw_sample(2)],
+        replace(SETTINGS, network=convolutional, architecture={}),
+    )
 
 
 def test_frozen_layers_stay_as_they_are_and_the_module_that_was_given_does():
@@ -208,7 +252,12 @@ def test_parts_of_a_network_have_rates_of_their_own(seeds):
     for own in ({}, {"0": 0.1, "2.": 3}):
         settings = replace(SETTINGS, epochs=1, batch_size=999, weight_decay=0, rates=own)
         first[len(own)] = train_blobs("ure", [draw_sample() for _ in seeds], seeds, settings)
-    start = train_blobs("ure", [draw_sample() for _ in seeds], seeds, replace(SETTINGS, epochs=1, learning_rate=1e-12))
+    start = train_blobs(
+        "ure",
+        [draw_sample() for _ in seeds],
+        seeds,
+        replace(SETTINGS, epochs=1, learning_rate=1e-12),
+    )
     for before, plain, own in zip(start, first[0], first[2], strict=True):
         states = [model.module.state_dict() for model in (before, plain, own)]
         for name, factor in {"0.weight": 0.1, "0.bias": 0.1, "2.weight": 3}.items():
@@ -218,7 +267,7 @@ def test_parts_of_a_network_have_rates_of_their_own(seeds):
         train_blobs("ure", [draw_sample()], [3], replace(SETTINGS, rates={"layer9": 0.1}))
 
 
-# -- interruptions -----------------------------------------------------------------------------------
+# -- interruptions ---------------------------------------------------------------------------------
 
 
 class Killed(BaseException):
@@ -245,9 +294,12 @@ def kill_after(epochs):
         ("ure", [3], lambda shape: nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(36, 1))),
     ],
 )
-def test_a_training_that_is_killed_goes_on_as_if_it_had_not_been(method, seeds, network, after, tmp_path):
+def test_a_training_that_is_killed_goes_on_as_if_it_had_not_been(
+    method, seeds, network, after, tmp_path
+):
     own = SETTINGS.architecture if network == "mlp" else {}
-    settings, samples = replace(SETTINGS, network=network, architecture=own), [draw_sample(seed) for seed in seeds]
+    settings = replace(SETTINGS, network=network, architecture=own)
+    samples = [draw_sample(seed) for seed in seeds]
     options = {"checkpoint": tmp_path / "folder" / "run.pt", "checkpoint_seconds": 0.0}
     undisturbed = train_blobs(method, samples, seeds, settings)
     with pytest.raises(Killed):
@@ -255,7 +307,9 @@ def test_a_training_that_is_killed_goes_on_as_if_it_had_not_been(method, seeds, 
     assert [path.name for path in options["checkpoint"].parent.iterdir()] == ["run.pt"]
     (tmp_path / "folder" / ".run.pt.1.part").touch()  # as if it had been killed while it wrote
     epochs = []
-    resumed = train_blobs(method, samples, seeds, settings, on_epoch_end=lambda e, rows: epochs.append(e), **options)
+    resumed = train_blobs(
+        method, samples, seeds, settings, on_epoch_end=lambda e, rows: epochs.append(e), **options
+    )
     assert epochs == list(range(after + 1, 5))
     for trained, expected in zip(resumed, undisturbed, strict=True):
         assert_same(trained.history, expected.history)
@@ -287,12 +341,18 @@ def cut(options):
 
 @pytest.mark.parametrize("change", [other_sample, other_settings, other_images, damage, cut])
 def test_a_file_of_another_training_or_a_damaged_one_is_not_used(change, tmp_path, capsys):
-    options = {"checkpoint": tmp_path / "run.pt", "checkpoint_seconds": 0.0, "samples": [draw_sample()]}
+    options = {
+        "checkpoint": tmp_path / "run.pt",
+        "checkpoint_seconds": 0.0,
+        "samples": [draw_sample()],
+    }
     with pytest.raises(Killed):
         train_blobs("relu", seeds=[3], on_epoch_end=kill_after(2), **options)
     change(options)
     epochs = []
-    [trained] = train_blobs("relu", seeds=[3], on_epoch_end=lambda epoch, rows: epochs.append(epoch), **options)
+    [trained] = train_blobs(
+        "relu", seeds=[3], on_epoch_end=lambda epoch, rows: epochs.append(epoch), **options
+    )
     assert epochs == [1, 2, 3, 4]
     assert "run.pt" in capsys.readouterr().err
     anew = {name: options[name] for name in ("samples", "settings", "images") if name in options}
@@ -305,7 +365,14 @@ def test_it_is_written_not_more_often_than_asked_for_and_never_half(tmp_path, mo
         train_blobs("ure", [draw_sample()], [3], checkpoint=path, on_epoch_end=kill_after(3))
     assert not path.exists()  # a minute has not passed
     with pytest.raises(Killed):
-        train_blobs("ure", [draw_sample()], [3], checkpoint=path, checkpoint_seconds=0, on_epoch_end=kill_after(1))
+        train_blobs(
+            "ure",
+            [draw_sample()],
+            [3],
+            checkpoint=path,
+            checkpoint_seconds=0,
+            on_epoch_end=kill_after(1),
+        )
     before = path.read_bytes()
 
     def full(*_):
@@ -318,7 +385,7 @@ def test_it_is_written_not_more_often_than_asked_for_and_never_half(tmp_path, mo
     assert [file.name for file in tmp_path.iterdir()] == ["run.pt"]
 
 
-# -- the hook, the history, what is left alone --------------------------------------------------------
+# -- the hook, the history, what is left alone -----------------------------------------------------
 
 
 def test_the_hook_sees_every_epoch_of_every_seed_and_may_end_the_training():
@@ -331,14 +398,18 @@ def test_the_hook_sees_every_epoch_of_every_seed_and_may_end_the_training():
     trained = train_blobs("relu", [draw_sample(1), draw_sample(2)], [3, 4], on_epoch_end=hook)
     assert list(seen) == [1, 2, 3]
     for s, model in enumerate(trained):
-        assert [rows[s] for rows in seen.values()] == model.history.drop(columns="epoch").to_dict("records")
+        assert [rows[s] for rows in seen.values()] == model.history.drop(columns="epoch").to_dict(
+            "records"
+        )
         assert model.history["epoch"].tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("method", ["kmeans", "chance"])
 def test_a_method_without_a_network_has_the_same_measures_at_every_epoch(method):
     epochs = []
-    [trained] = train_blobs(method, [draw_sample()], [3], on_epoch_end=lambda epoch, rows: epochs.append(epoch))
+    [trained] = train_blobs(
+        method, [draw_sample()], [3], on_epoch_end=lambda epoch, rows: epochs.append(epoch)
+    )
     assert epochs == trained.history["epoch"].tolist() == [1, 2, 3, 4]
     assert (trained.history.drop(columns="epoch").nunique() == 1).all()
     answers = trained.predict(TEST_IMAGES)
@@ -382,7 +453,13 @@ def test_generators_and_switches_of_the_process_are_left_as_they_are(monkeypatch
     state = torch.get_rng_state()
     for precision in ("float32", "tf32", "bfloat16"):
         with pytest.raises(Killed):
-            train_blobs("ure", [draw_sample()], [3], replace(SETTINGS, precision=precision), on_epoch_end=hook)
+            train_blobs(
+                "ure",
+                [draw_sample()],
+                [3],
+                replace(SETTINGS, precision=precision),
+                on_epoch_end=hook,
+            )
         assert torch.backends.cudnn.allow_tf32
     assert switches == [("highest", False, False)] * 3
     with ThreadPoolExecutor() as pool:
@@ -408,7 +485,9 @@ def test_large_images_are_read_where_they_lie_with_the_same_numbers(tmp_path, mo
 
 
 def test_scores_that_training_starts_from_fade_over_the_first_third(monkeypatch):
-    """At a rate of almost zero, the objective is that of the networks' scores and what is left of these."""
+    """At a rate of almost zero, the objective is that of the networks' scores and what is left of
+    these.
+    """
     monkeypatch.setattr(Objective, "start", lambda self, sample, seed, images: LABELS * 5.0)
     settings = replace(SETTINGS, epochs=6, learning_rate=1e-30, weight_decay=0.0)
     [trained] = train_blobs("supervised", [draw_sample()], [3], settings)
@@ -419,7 +498,8 @@ def test_scores_that_training_starts_from_fade_over_the_first_third(monkeypatch)
 
 def test_a_law_with_a_saddle_is_learned_from_second_moments_and_not_without(monkeypatch):
     """Exactly one positive of three at 1/3: single members say nothing."""
-    law, seeds = Law.exactly(3, 1), [3, 4, 5]
+    law = Law.exactly(3, 1)
+    seeds = [3, 4, 5]
     samples = [draw_sample(seed, n=400, unlabeled=400, law=law, prior=1 / 3) for seed in seeds]
     settings = replace(SETTINGS, epochs=40, batch_size=50, learning_rate=0.02)
     for start, (low, high) in ((Bags.start, (0.9, 1.0)), (Objective.start, (0.0, 0.6))):
@@ -429,7 +509,7 @@ def test_a_law_with_a_saddle_is_learned_from_second_moments_and_not_without(monk
             assert low <= balanced <= high
 
 
-# -- minibatches -------------------------------------------------------------------------------------
+# -- minibatches -----------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 40), st.integers(1, 60), st.integers(1, 50), st.integers(1, 3))
@@ -450,7 +530,8 @@ def test_an_epoch_sees_every_tuple_and_every_unlabeled_image_once(n, n_unlabeled
 
 
 def test_orders_differ_between_epochs_and_seeds_and_are_drawn_again():
-    tuples, unlabeled = torch.arange(100).view(1, 50, 2).repeat(2, 1, 1), torch.arange(60).repeat(2, 1)
+    tuples = torch.arange(100).view(1, 50, 2).repeat(2, 1, 1)
+    unlabeled = torch.arange(60).repeat(2, 1)
 
     def first(epoch):
         return next(minibatches([1, 2], tuples, unlabeled, 50, epoch))
@@ -460,15 +541,24 @@ def test_orders_differ_between_epochs_and_seeds_and_are_drawn_again():
     assert not any(part.equal(other) for part, other in zip(first(0), first(1), strict=True))
 
 
-@pytest.mark.parametrize(("counts", "size", "expected"), [("tuples", 3, 10), ("images", 3, 3), ("images", 20, 1)])
+@pytest.mark.parametrize(
+    ("counts", "size", "expected"), [("tuples", 3, 10), ("images", 3, 3), ("images", 20, 1)]
+)
 def test_a_minibatch_counts_tuples_or_their_members(counts, size, expected, monkeypatch):
     cut = []
-    monkeypatch.setattr(trainer, "minibatches", lambda *given: cut.append(given[3]) or minibatches(*given))
-    train_blobs("relu", [draw_sample(3, size)], [3], replace(SETTINGS, epochs=1, batch_size=10, batch_counts=counts))
+    monkeypatch.setattr(
+        trainer, "minibatches", lambda *given: cut.append(given[3]) or minibatches(*given)
+    )
+    train_blobs(
+        "relu",
+        [draw_sample(3, size)],
+        [3],
+        replace(SETTINGS, epochs=1, batch_size=10, batch_counts=counts),
+    )
     assert cut == [expected]
 
 
-# -- what is given -----------------------------------------------------------------------------------
+# -- what is given ---------------------------------------------------------------------------------
 
 PAIRS = TupleData(np.arange(40).reshape(20, 2), np.arange(40, 70))
 
@@ -479,15 +569,24 @@ PAIRS = TupleData(np.arange(40).reshape(20, 2), np.arange(40, 70))
         ({"method": "nothing"}, "nothing"),
         ({"samples": [], "seeds": []}, "samples"),
         ({"seeds": [1, 2]}, "seeds"),
-        ({"samples": [PAIRS, TupleData(PAIRS.tuples[:9], PAIRS.unlabeled)], "seeds": [1, 2]}, "samples"),
+        (
+            {"samples": [PAIRS, TupleData(PAIRS.tuples[:9], PAIRS.unlabeled)], "seeds": [1, 2]},
+            "samples",
+        ),
         ({"samples": [TupleData(PAIRS.tuples, np.array([300]))]}, "unlabeled"),
         ({"samples": [TupleData(PAIRS.tuples, np.array([], np.int64))]}, "unlabeled"),
         ({"samples": [TupleData(PAIRS.tuples - 2, PAIRS.unlabeled)]}, "tuples"),
         ({"samples": [TupleData(np.array([[-1, 1]]), PAIRS.unlabeled)]}, "tuple"),
-        ({"samples": [TupleData(np.array([[1, -1, 2]]), PAIRS.unlabeled)], "tuple_size": 3}, "tuple"),
+        (
+            {"samples": [TupleData(np.array([[1, -1, 2]]), PAIRS.unlabeled)], "tuple_size": 3},
+            "tuple",
+        ),
         ({"tuple_size": 3}, "tuple_size"),
         ({"law": Law.dominant(3)}, "law"),
-        ({"method": "llp", "samples": [TupleData(np.array([[1, -1], [2, 3]]), PAIRS.unlabeled)]}, "llp"),
+        (
+            {"method": "llp", "samples": [TupleData(np.array([[1, -1], [2, 3]]), PAIRS.unlabeled)]},
+            "llp",
+        ),
         ({"method": "supervised"}, "supervised"),
         ({"prior": 1.0}, "prior"),
         ({"images": IMAGES.astype(np.int64)}, "int64"),
@@ -497,7 +596,14 @@ PAIRS = TupleData(np.arange(40).reshape(20, 2), np.arange(40, 70))
     ],
 )
 def test_what_does_not_fit_together_is_refused(changes, key):
-    options = {"method": "relu", "tuple_size": 2, "prior": 0.5, "law": None, "samples": [PAIRS], "seeds": [1]}
+    options = {
+        "method": "relu",
+        "tuple_size": 2,
+        "prior": 0.5,
+        "law": None,
+        "samples": [PAIRS],
+        "seeds": [1],
+    }
     options |= {"images": IMAGES, "network": "mlp", **changes}
     task = Task(options["method"], options["tuple_size"], options["prior"], law=options["law"])
     settings = Settings(epochs=1, network=options["network"])
@@ -505,7 +611,7 @@ def test_what_does_not_fit_together_is_refused(changes, key):
         train(task, options["images"], options["samples"], options["seeds"], settings)
 
 
-# -- what comes out ----------------------------------------------------------------------------------
+# -- what comes out --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", ["relu", "contrastive"])
@@ -518,14 +624,19 @@ def test_a_trained_model_is_read_back_as_it_was(method):
         with pytest.raises(UserError, match="contrastive"):
             trained.predict(TEST_IMAGES)
     else:
-        assert (again.predict(TEST_IMAGES) == np.where(trained.decision_function(TEST_IMAGES) > 0, 1, -1)).all()
+        assert (
+            again.predict(TEST_IMAGES)
+            == np.where(trained.decision_function(TEST_IMAGES) > 0, 1, -1)
+        ).all()
 
 
 def test_a_test_set_leaves_out_images_of_neither_side():
     labels = TEST_LABELS.copy()
     labels[::5] = 0
     kept = labels != 0
-    [some] = train_blobs("ure", [draw_sample()], [3], evaluation=TestSet(TEST_IMAGES, labels, IMAGES, LABELS))
+    [some] = train_blobs(
+        "ure", [draw_sample()], [3], evaluation=TestSet(TEST_IMAGES, labels, IMAGES, LABELS)
+    )
     few = TestSet(TEST_IMAGES[kept], labels[kept], IMAGES, LABELS)
     [same] = train_blobs("ure", [draw_sample()], [3], evaluation=few)
     assert few.share_positive == (labels > 0).sum() / kept.sum() != rates().share_positive

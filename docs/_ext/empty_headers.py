@@ -1,4 +1,6 @@
-"""Header cells without text become plain cells: a reader of the screen would announce a header that says nothing."""
+"""Header cells without text become plain cells: a reader of the screen would announce a header that
+says nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from sphinx.application import Sphinx
 EMPTY = re.compile(r"<th class=\"[^\"]*head[^\"]*\">\s*<p></p>\s*</th>")
 
 
-def replace_empty(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document) -> None:
+def replace_empty(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document
+) -> None:
     """Rewrite the body of one page."""
     if "body" in context:
         context["body"] = EMPTY.sub("<td></td>", context["body"])

@@ -1,7 +1,9 @@
-"""Mermaid flowcharts of the pages as drawings, made when the site is built, so that it loads nothing from elsewhere.
+"""Mermaid flowcharts of the pages as drawings, made when the site is built, so that it loads
+nothing from elsewhere.
 
-A code host draws the same blocks by itself. What is understood is what the pages use: nodes with a title and a line of
-text, and arrows. A node stands below all that point to it, beside the others of its row.
+A code host draws the same blocks by itself. What is understood is what the pages use: nodes with a
+title and a line of text, and arrows. A node stands below all that point to it, beside the others of
+its row.
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
-ROW, GAP, LETTER, MARGIN = 46, 26, 6.9, 24  # pixels: a box, between boxes, a letter, beside columns
+# pixels: a box, between boxes, a letter, beside columns
+ROW = 46
+GAP = 26
+LETTER = 6.9
+MARGIN = 24
 
 
 class Flowchart(Directive):
@@ -60,9 +66,15 @@ def draw(text: str) -> str:
         title, *more = said[name]
         parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{ROW}" rx="4"/>')
         rows = [(18 if more else 28, title, ' class="title"'), *((36, words, "") for words in more)]
-        parts += [f'<text x="{x + width / 2}" y="{y + up}"{kind}>{escape(words)}</text>' for up, words, kind in rows]
+        parts += [
+            f'<text x="{x + width / 2}" y="{y + up}"{kind}>{escape(words)}</text>'
+            for up, words, kind in rows
+        ]
     words = "; ".join(f"{said[above][0]} to {said[below][0]}" for above, below in arrows)
-    arrow = f'<marker id="{mark}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+    arrow = (
+        f'<marker id="{mark}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" '
+        'orient="auto">'
+    )
     return (
         '<div class="flowchart" tabindex="0" role="group" aria-label="Diagram">'
         f'<svg viewBox="0 0 {wide} {high}" width="{wide}" role="img" aria-label="{escape(words)}">'

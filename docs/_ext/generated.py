@@ -1,4 +1,6 @@
-"""Parts of the reference that are made from the code: configuration keys, the command line, docstrings."""
+"""Parts of the reference that are made from the code: configuration keys, the command line,
+docstrings.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,24 @@ from mdpu.pipeline.files import resource
 from mdpu.pipeline.show import available_kinds, load_kind
 
 Schema = Mapping[str, Any]
-LIMITS = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most", "exclusiveMaximum": "below"}
+LIMITS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "above",
+    "maximum": "at most",
+    "exclusiveMaximum": "below",
+}
 
 
 class ConfigurationKeys(SphinxDirective):
-    """``configuration-keys``: every key of the schema, with what it takes, its default and its meaning."""
+    """``configuration-keys``: every key of the schema, with what it takes, its default and its
+    meaning.
+    """
 
     def run(self) -> list[nodes.Node]:
         """Return one section for each key of the top level."""
-        return self.parse_text_to_nodes("\n".join(configuration_page()), allow_section_headings=True)
+        return self.parse_text_to_nodes(
+            "\n".join(configuration_page()), allow_section_headings=True
+        )
 
 
 class CommandLine(SphinxDirective):
@@ -41,14 +52,18 @@ class CommandLine(SphinxDirective):
 def command_line_page() -> str:
     """Return the help of each command in Markdown."""
     (commands,) = (action for action in _parser()._actions if isinstance(action.choices, Mapping))
-    return "\n".join(f"## {name}\n\n```text\n{own.format_help()}```\n" for name, own in commands.choices.items())
+    return "\n".join(
+        f"## {name}\n\n```text\n{own.format_help()}```\n" for name, own in commands.choices.items()
+    )
 
 
-# -- configuration ----------------------------------------------------------------------------------
+# -- configuration ---------------------------------------------------------------------------------
 
 
 def configuration_page() -> Iterator[str]:
-    """Yield the lines of the page: a heading for each key of the top level, below it the keys that it holds."""
+    """Yield the lines of the page: a heading for each key of the top level, below it the keys that
+    it holds.
+    """
     content = with_options(schema())
     defaults = reduce(merge, (load_yaml(resource(name)) for name in BASE_FILES))
     for key, value in content["properties"].items():
@@ -60,12 +75,16 @@ def configuration_page() -> Iterator[str]:
 
 
 def with_options(content: Schema) -> Schema:
-    """Return the schema with the options of every kind of experiment, which the kinds themselves define."""
+    """Return the schema with the options of every kind of experiment, which the kinds themselves
+    define.
+    """
     content, options = copy.deepcopy(content), {}
     for name in available_kinds():
         for key, value in load_kind(name).options.items():
             options[key] = {**value, "title": f"Of the kind `{name}`. {value['title']}"}
-    experiment = content["properties"]["definitions"]["properties"]["experiments"]["additionalProperties"]
+    experiment = content["properties"]["definitions"]["properties"]["experiments"][
+        "additionalProperties"
+    ]
     experiment["properties"]["options"]["properties"] = options
     return content
 
@@ -78,7 +97,9 @@ def key_rows(key: str, value: Schema, default: Any, defs: Schema) -> Iterator[tu
         yield key, f"{meaning} Holds the keys of `{repeated}`.".strip()
         return
     taken = taken_values(whole, defs)
-    shown = "" if default is None or isinstance(default, dict) else f"Default: `{as_yaml(default)}`."
+    shown = (
+        "" if default is None or isinstance(default, dict) else f"Default: `{as_yaml(default)}`."
+    )
     if said := " ".join(part for part in (meaning, taken and f"Takes {taken}.", shown) if part):
         yield key, said
     inside = default if isinstance(default, Mapping) else {}
@@ -92,19 +113,28 @@ def repeats(value: Schema) -> str:
     """Return which part of the protocol a key repeats, or an empty text."""
     parts = [value, *value.get("anyOf", [])]
     names = {part.get("$ref", "").rsplit("/", 1)[-1] for part in parts}
-    return "protocol" if "protocol" in names else "protocol.reporting" if "reporting" in names else ""
+    return (
+        "protocol" if "protocol" in names else "protocol.reporting" if "reporting" in names else ""
+    )
 
 
 def as_yaml(value: Any) -> str:
     """Return a value as YAML on one line."""
-    return yaml.safe_dump(value, default_flow_style=True, width=1000).removesuffix("\n").removesuffix("\n...")
+    return (
+        yaml.safe_dump(value, default_flow_style=True, width=1000)
+        .removesuffix("\n")
+        .removesuffix("\n...")
+    )
 
 
 def resolved(value: Schema, defs: Schema) -> Schema:
     """Return what a reference refers to; keys beside it win."""
     if "$ref" not in value:
         return value
-    return {**resolved(defs[value["$ref"].rsplit("/", 1)[1]], defs), **{k: v for k, v in value.items() if k != "$ref"}}
+    return {
+        **resolved(defs[value["$ref"].rsplit("/", 1)[1]], defs),
+        **{k: v for k, v in value.items() if k != "$ref"},
+    }
 
 
 def properties(value: Schema, defs: Schema) -> dict[str, Schema]:
@@ -122,7 +152,9 @@ def taken_values(value: Schema, defs: Schema) -> str:
     if "const" in value or "enum" in value:
         return " or ".join(f"`{choice}`" for choice in value.get("enum", [value.get("const")]))
     if "anyOf" in value:
-        return ", or ".join(dict.fromkeys(filter(None, (taken_values(part, defs) for part in value["anyOf"]))))
+        return ", or ".join(
+            dict.fromkeys(filter(None, (taken_values(part, defs) for part in value["anyOf"])))
+        )
     kinds = value.get("type", [])
     if kinds == "object" or not kinds:
         return ""
@@ -140,10 +172,12 @@ def taken_values(value: Schema, defs: Schema) -> str:
     return " ".join([text, " and ".join(limits)]).strip()
 
 
-# -- docstrings -------------------------------------------------------------------------------------
+# -- docstrings ------------------------------------------------------------------------------------
 
 
-def escape_priors(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+def escape_priors(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
     """Escape pi_+ and the like outside of code, where reStructuredText would read a link."""
     for number, line in enumerate(lines):
         parts = re.split(r"(`[^`]*`)", line)

@@ -1,5 +1,5 @@
-"""Formulas of the site as MathML, converted when it is built; one that cannot be is a warning, on which the strict
-build fails.
+"""Formulas of the site as MathML, converted when it is built; one that cannot be is a warning, on
+which the strict build fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ LOGGER = logging.getLogger(__name__)
 
 
 def convert(node: nodes.math | nodes.math_block, display: str) -> str:
-    """Return the MathML of a node; where there is none, the source and a warning that names the page."""
+    """Return the MathML of a node; where there is none, the source and a warning that names the
+    page.
+    """
     try:
         return to_mathml(node.astext(), display)
     except ValueError as error:
@@ -32,9 +34,13 @@ def visit_inline(self: HTML5Translator, node: nodes.math) -> None:
 
 
 def visit_block(self: HTML5Translator, node: nodes.math_block) -> None:
-    """Write a formula on a line of its own. It can be focused, because where it is too wide, it scrolls."""
+    """Write a formula on a line of its own. It can be focused, because where it is too wide, it
+    scrolls.
+    """
     attributes = {"tabindex": "0", "role": "group", "aria-label": "Formula"}
-    self.body.append(self.starttag(node, "div", CLASS="formula", **attributes) + convert(node, "block"))
+    self.body.append(
+        self.starttag(node, "div", CLASS="formula", **attributes) + convert(node, "block")
+    )
     if node["number"]:
         self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
         self.add_permalink_ref(node, "Link to this formula")

@@ -1,6 +1,8 @@
-"""Links from pages to files of the repository that are no pages: they become the file's name, as code.
+"""Links from pages to files of the repository that are no pages: they become the file's name, as
+code.
 
-On a code host such a link opens the file. The site has no copy of it, so there the path says where it is.
+On a code host such a link opens the file. The site has no copy of it, so there the path says where
+it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Formulas as MathML, which browsers draw and read aloud by themselves: no script, no network, no image."""
+"""Formulas as MathML, which browsers draw and read aloud by themselves: no script, no network, no
+image.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,16 @@ from xml.etree import ElementTree
 
 from latex2mathml.converter import Converter
 
-PARTS = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "msubsup": 3, "mover": 2, "munder": 2, "munderover": 3}
+PARTS = {
+    "mfrac": 2,
+    "mroot": 2,
+    "msub": 2,
+    "msup": 2,
+    "msubsup": 3,
+    "mover": 2,
+    "munder": 2,
+    "munderover": 3,
+}
 
 
 def to_mathml(tex: str, display: str) -> str:
@@ -20,7 +31,9 @@ def to_mathml(tex: str, display: str) -> str:
     """
     if tex.count("{") != tex.count("}"):
         raise ValueError("braces do not match")
-    braced = sub(r"\\math(bb|cal) (\w)", r"\\math\1{\2}", tex)  # the form in which latex2mathml knows these letters
+    braced = sub(
+        r"\\math(bb|cal) (\w)", r"\\math\1{\2}", tex
+    )  # the form in which latex2mathml knows these letters
     try:
         formula = ElementTree.fromstring(Converter(xmlns="", display=display).convert(braced))
     except Exception as error:  # latex2mathml's errors have no common class and no text
@@ -36,7 +49,9 @@ def to_mathml(tex: str, display: str) -> str:
 
 
 def _set_spaces(row: ElementTree.Element) -> None:
-    """Leave the spaces that TeX leaves: thin ones around a function's name, none around a slash or after a sign."""
+    """Leave the spaces that TeX leaves: thin ones around a function's name, none around a slash or
+    after a sign.
+    """
     for before, node, after in zip([None, *row], row, [*row[1:], None], strict=False):
         text = node.text or ""
         follows_operator = before is None or (before.tag == "mo" and before.text not in (")", "]"))
@@ -47,4 +62,6 @@ def _set_spaces(row: ElementTree.Element) -> None:
         elif node.tag in ("mi", "mo") and len(text) > 1 and text.isalpha():
             opens = after is not None and after.text in ("(", "[")
             node.tag = "mo"
-            node.attrib.update(lspace="0" if follows_operator else "0.167em", rspace="0" if opens else "0.167em")
+            node.attrib.update(
+                lspace="0" if follows_operator else "0.167em", rspace="0" if opens else "0.167em"
+            )

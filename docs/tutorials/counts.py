@@ -33,7 +33,8 @@ print("groups with 0, 1, 2, 3 even digits:", np.bincount(counts))
 
 from mdpu.estimator import MDPUClassifier, TupleClassifier
 
-new, truth = images[1200:], labels[1200:]
+new = images[1200:]
+truth = labels[1200:]
 classifier = TupleClassifier(learner="student", random_state=0)
 classifier.fit(images[members], counts=(counts, counts))
 reached = {"exact count": 100 * classifier.score(new, truth)}
@@ -42,7 +43,8 @@ print(f"counts: accuracy {reached['exact count']:.1f} %")
 # %%
 # Less is enough: for example whether a group has an even digit at all, as in multiple-instance learning.
 
-low, high = np.where(counts > 0, 1, 0), np.where(counts > 0, 3, 0)
+low = np.where(counts > 0, 1, 0)
+high = np.where(counts > 0, 3, 0)
 classifier.fit(images[members], counts=(low, high))
 reached["any or none"] = 100 * classifier.score(new, truth)
 print(f"any or none: accuracy {reached['any or none']:.1f} %")

@@ -38,7 +38,8 @@ from mdpu.data import draw_split
 PRIOR = 0.4
 known = labels[:1200]
 split = draw_split(known, 3, prior=PRIOR, n=400, n_unlabeled=800, trial=0)
-tuples, unlabeled = images[split.tuples], images[split.unlabeled]
+tuples = images[split.tuples]
+unlabeled = images[split.unlabeled]
 print("tuples", tuples.shape, "and unlabeled images", unlabeled.shape)
 
 # %%
@@ -73,7 +74,8 @@ plt.show()
 # -----------------------------
 # ``predict`` answers with +1 or -1, ``predict_proba`` with probabilities. Red frames mark the mistakes.
 
-new, truth = images[1200:], labels[1200:]
+new = images[1200:]
+truth = labels[1200:]
 answers = classifier.predict(new)
 probabilities = classifier.predict_proba(new)[:, 1]
 

@@ -20,12 +20,15 @@ from mdpu.law import Law
 images, digits = load_digits(return_X_y=True)
 images = images / 16
 labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
-known, PRIOR, WRONG = labels[:1200], 0.3, 0.2
+known = labels[:1200]
+PRIOR = 0.3
+WRONG = 0.2
 
 sizes = {"prior": PRIOR, "n": 800, "n_unlabeled": 800, "trial": 0}
 law = Law.dominant(3).broken(WRONG)
 split = draw_split(known, law, **sizes)
-tuples, unlabeled = images[split.tuples], images[split.unlabeled]
+tuples = images[split.tuples]
+unlabeled = images[split.unlabeled]
 even = (known[split.tuples] == 1).sum(axis=1)
 print(f"{np.mean(even < 2):.0%} of the triples hold fewer than two even digits")
 
@@ -54,7 +57,8 @@ clean = draw_split(known, 3, **sizes)
 flawless = MDPUClassifier(PRIOR, **same)
 flawless.fit(images[clean.tuples], images[clean.unlabeled])
 
-new, truth = images[1200:], labels[1200:]
+new = images[1200:]
+truth = labels[1200:]
 classifiers = {
     "mistakes, every tuple believed": believing,
     "mistakes, their share known": knowing,

@@ -20,7 +20,8 @@ import numpy as np
 from sklearn.datasets import load_sample_image
 from sklearn.feature_extraction.image import extract_patches_2d
 
-temple, flower = load_sample_image("china.jpg"), load_sample_image("flower.jpg")
+temple = load_sample_image("china.jpg")
+flower = load_sample_image("flower.jpg")
 photographs = {"Temple: positive": temple, "Flower: negative": flower}
 figure, axes = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
 for axis, title in zip(axes, photographs, strict=True):
@@ -34,7 +35,8 @@ plt.show()
 # Patches of 16 by 16 pixels left of the dashed line are for training. Those on the right are for the test, so no test
 # patch overlaps with a training patch. Patches stay uint8, in the shape (N, H, W, C).
 
-SIZE, EDGE = 16, 420
+SIZE = 16
+EDGE = 420
 
 
 def cut(pictures, n, seed):
@@ -57,7 +59,8 @@ from mdpu.data import draw_split
 
 PRIOR = 0.5
 split = draw_split(sides, 4, prior=PRIOR, n=300, n_unlabeled=1200, trial=0)
-tuples, unlabeled = train[split.tuples], train[split.unlabeled]
+tuples = train[split.tuples]
+unlabeled = train[split.unlabeled]
 
 figure, axes = plt.subplots(4, 8, figsize=(6, 3.4), layout="constrained")
 for column in range(8):

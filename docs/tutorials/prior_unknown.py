@@ -23,7 +23,8 @@ images = images / 16
 labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
 known = labels[:1200]
 split = draw_split(known, 2, prior=0.3, n=500, n_unlabeled=1000, trial=0)
-tuples, unlabeled = images[split.tuples], images[split.unlabeled]
+tuples = images[split.tuples]
+unlabeled = images[split.unlabeled]
 
 # %%
 # Leave ``prior`` out
@@ -53,7 +54,8 @@ print(f"the verdict: {estimate.verdict}")
 import textwrap
 import warnings
 
-new, truth = images[1200:], labels[1200:]
+new = images[1200:]
+truth = labels[1200:]
 guesses = [0.1, 0.3, 0.5, 0.7]
 told = [MDPUClassifier(prior=guess, **same) for guess in guesses]
 with warnings.catch_warnings(record=True) as caught:

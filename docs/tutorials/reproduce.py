@@ -77,7 +77,8 @@ share = evaluation.share_positive
 
 def accuracy(history):
     """Return the accuracy of every epoch, in percent."""
-    positives, negatives = history["true_positive_rate"], history["true_negative_rate"]
+    positives = history["true_positive_rate"]
+    negatives = history["true_negative_rate"]
     return 100 * (share * positives + (1 - share) * negatives)
 
 

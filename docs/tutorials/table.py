@@ -23,11 +23,13 @@ table, benign = load_breast_cancer(return_X_y=True, as_frame=True)
 labels = np.where(benign == 0, 1, -1).astype(np.int8)
 order = np.random.default_rng(0).permutation(len(table))
 table, labels = table.to_numpy()[order], labels[order]
-train, test = slice(None, 380), slice(380, None)
+train = slice(None, 380)
+test = slice(380, None)
 
 PRIOR = 0.35
 split = draw_split(labels[train], 2, prior=PRIOR, n=300, n_unlabeled=600, trial=0)
-tuples, unlabeled = table[split.tuples], table[split.unlabeled]
+tuples = table[split.tuples]
+unlabeled = table[split.unlabeled]
 print("tuples", tuples.shape, "and unlabeled rows", unlabeled.shape)
 
 # %%

@@ -18,9 +18,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import erfc, ndtr
 
-SIZES, PRIORS = (1, 2, 3, 5, 8), (0.1, 0.3, 0.5, 0.7, 0.9)
+SIZES = (1, 2, 3, 5, 8)
+PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
 THRESHOLDS = np.linspace(-2, 2, 101)
-COMPLEXITY, LIPSCHITZ, LARGEST = 2.0, 1 / (1 + math.exp(-1)), math.log1p(math.e)
+COMPLEXITY = 2.0
+LIPSCHITZ = 1 / (1 + math.exp(-1))
+LARGEST = math.log1p(math.e)
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
@@ -73,7 +76,8 @@ def risk(prior, threshold):
 def known(size, prior, n, threshold):
     """Return R_T, R_U and the deviation of the estimate from n tuples and n unlabeled."""
     s, u_positive, u_negative, a = weights(size, prior)
-    k, law = np.arange(size // 2 + 1), negatives(size, prior)[1]
+    k = np.arange(size // 2 + 1)
+    law = negatives(size, prior)[1]
 
     def members(z):
         return s * (loss(z, 1) - loss(z, -1))
@@ -103,7 +107,8 @@ def known(size, prior, n, threshold):
 def estimates(size, prior, n, n_unlabeled, trials, thresholds, seed=0):
     """Return the estimates of R_T and R_U, each of shape (trials, thresholds)."""
     s, u_positive, u_negative, _ = weights(size, prior)
-    law, rng = negatives(size, prior)[1], np.random.default_rng(seed)
+    law = negatives(size, prior)[1]
+    rng = np.random.default_rng(seed)
     thresholds, parts = np.atleast_1d(thresholds), []
     for _ in range(trials):
         k = rng.choice(len(law), size=n, p=law)
@@ -127,7 +132,8 @@ def estimates(size, prior, n, n_unlabeled, trials, thresholds, seed=0):
 
 print("M, largest error / its standard error, deviation / expected")
 for size in SIZES:
-    errors, ratios = [], []
+    errors = []
+    ratios = []
     for prior in PRIORS:
         tuples, others = estimates(size, prior, 100, 100, 2000, 0.0)
         error = (tuples + others)[:, 0] - risk(prior, 0.0)
@@ -147,7 +153,8 @@ for size in SIZES:
 def error_bounds(size, prior, n, delta=0.05):
     """Return Theorem 2 as printed, and the smaller of the two bounds that hold."""
     s, u_positive, u_negative, _ = weights(size, prior)
-    u, rate = u_negative - u_positive, LIPSCHITZ * COMPLEXITY
+    u = u_negative - u_positive
+    rate = LIPSCHITZ * COMPLEXITY
     four, six = (LARGEST * math.sqrt(math.log(m / delta) / 2) for m in (4, 6))
     unlabeled = u * (2 * rate + four) / math.sqrt(n)
     printed = s * (4 * rate + 2 * four) / math.sqrt(size * n) + unlabeled

@@ -1,4 +1,6 @@
-"""Features of rows: robust standardisation, principal components of wide tables and pictures, a kernel's features."""
+"""Features of rows: robust standardisation, principal components of wide tables and pictures, a
+kernel's features.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,9 @@ from mdpu.randomness import Stream
 
 BOUND = 5.0  # standard deviations beyond which a value is an outlier, and is pulled back
 COMPONENTS = 50  # of pictures with more than twice as many pixels, and of wide tables
-WIDE = (
-    500  # columns of a table beyond which it is projected: one column of 105 that matters is lost with a chance of 1/2
-)
+# columns of a table beyond which it is projected: one column of 105 that matters is lost with a
+# chance of 1/2
+WIDE = 500
 SEEN = 5000  # rows that centre, scale and directions are learned from
 PART = 4096  # rows that are turned into doubles at once
 KERNEL = 200
@@ -25,13 +27,14 @@ WIDTHS = (0.25, 1.0, 4.0)  # of the kernel, as multiples of the common one
 
 @dataclass(frozen=True)
 class Standardisation:
-    """Centre and scale of each column, learned without its outliers; missing values become the centre.
+    """Centre and scale of each column, learned without its outliers; missing values become the
+    centre.
 
     Attributes
     ----------
     centre, scale : ndarray, shape (d,)
-        Mean and standard deviation with the outer twentieths pulled in. A column that is constant without them has its
-        plain standard deviation, or 1.
+        Mean and standard deviation with the outer twentieths pulled in. A column that is constant
+        without them has its plain standard deviation, or 1.
     directions : ndarray, shape (d, components), optional
         Principal components, with one common scale.
     """
@@ -43,7 +46,8 @@ class Standardisation:
 
     @classmethod
     def learn(cls, rows: NDArray[Any], components: int | None = COMPONENTS) -> Standardisation:
-        """Learn from rows (N, ...), which may have missing values; by default, wide ones are projected.
+        """Learn from rows (N, ...), which may have missing values; by default, wide ones are
+        projected.
 
         If there are many rows, `SEEN` of them, spread over all, are used.
         """
@@ -54,10 +58,12 @@ class Standardisation:
             inner = np.where(np.isnan(x), middle, x)
         low, high = np.percentile(inner, [5, 95], axis=0)
         clipped = np.clip(inner, low, high)
-        centre, scale = clipped.mean(axis=0), clipped.std(axis=0)
+        centre = clipped.mean(axis=0)
+        scale = clipped.std(axis=0)
         scale = np.where(scale > 0, scale, inner.std(axis=0))
         learned = cls(centre, np.where(scale > 0, scale, 1.0))
-        # Pixels share a unit: one scale for all, so that dead ones are not blown up. Columns of a table do not.
+        # Pixels share a unit: one scale for all, so that dead ones are not blown up. Columns of a
+        # table do not.
         pixels = rows.ndim > 2 or rows.dtype == np.uint8
         most = 2 * COMPONENTS if pixels else WIDE
         if components is None or len(x) <= components or np.count_nonzero(scale) <= most:
@@ -84,11 +90,20 @@ def flat(rows: NDArray[Any]) -> Floats:
     return np.asarray(rows, np.float64).reshape(len(rows), -1)
 
 
-def kernel_maps(rows: Floats, seed: int | str, widths: tuple[float, ...] = WIDTHS) -> list[Nystroem]:
-    """Return Gaussian kernels of several widths, approximated on a random part of standardised rows (Nystroem)."""
+def kernel_maps(
+    rows: Floats, seed: int | str, widths: tuple[float, ...] = WIDTHS
+) -> list[Nystroem]:
+    """Return Gaussian kernels of several widths, approximated on a random part of standardised rows
+    (Nystroem).
+    """
     draws = Stream(seed, "kernel")
     part = rows[draws.permutation(len(rows))[: 5 * KERNEL]]
-    spread = 2 * float(((part - part.mean(axis=0)) ** 2).sum(axis=1).mean()) or 1.0  # mean squared distance
+    spread = (
+        2 * float(((part - part.mean(axis=0)) ** 2).sum(axis=1).mean()) or 1.0
+    )  # mean squared distance
     state = int(draws.integers(2**31 - 1, 1)[0])
-    maps = (Nystroem(gamma=1 / (w * spread), n_components=min(KERNEL, len(part)), random_state=state) for w in widths)
+    maps = (
+        Nystroem(gamma=1 / (w * spread), n_components=min(KERNEL, len(part)), random_state=state)
+        for w in widths
+    )
     return [one.set_output(transform="default").fit(part) for one in maps]

@@ -1,9 +1,11 @@
-"""The joint objective of tuples and groups of unlabeled rows, for any law of counts and any model of scores.
+"""The joint objective of tuples and groups of unlabeled rows, for any law of counts and any model
+of scores.
 
-With r = sigmoid(F(x)), collected tuples have the density q / Z against groups of M unlabeled rows (`mdpu.law.Law`).
-`Objective` tells the one from the other by logistic regression on
-log(q / Z). It knows scores only, so a linear model, a tree and a kernel machine minimise the same function. Where all
-groups were collected, and what was observed of each partitions the counts, it is the log loss of the observations.
+With r = sigmoid(F(x)), collected tuples have the density q / Z against groups of M unlabeled rows
+(`mdpu.law.Law`). `Objective` tells the one from the other by logistic regression on log(q / Z). It
+knows scores only, so a linear model, a tree and a kernel machine minimise the same function. Where
+all groups were collected, and what was observed of each partitions the counts, it is the log loss
+of the observations.
 """
 
 from __future__ import annotations
@@ -38,41 +40,50 @@ class CountedTuples(TupleData):
     bounds : ndarray, int64, shape (n, 2)
         The least and the largest number.
     complete : bool
-        Whether all groups were collected, whatever was observed of them; the unlabeled rows are then their members.
+        Whether all groups were collected, whatever was observed of them; the unlabeled rows are
+        then their members.
     """
 
     bounds: Indices
     complete: bool
 
     @classmethod
-    def of(cls, sample: TupleData, counts: tuple[ArrayLike, ArrayLike], complete: bool) -> CountedTuples:
+    def of(
+        cls, sample: TupleData, counts: tuple[ArrayLike, ArrayLike], complete: bool
+    ) -> CountedTuples:
         """Return a sample with bounds, each a number or one for each tuple.
 
         Raises
         ------
         UserError
-            If they are not bounds, say nothing about a tuple, or overlap where all groups were collected.
+            If they are not bounds, say nothing about a tuple, or overlap where all groups were
+            collected.
         """
         sizes = (sample.tuples >= 0).sum(axis=1)
         try:
             given = (np.broadcast_to(np.asarray(bound), sizes.shape) for bound in counts)
             low, high = (bound.astype(np.int64, casting="same_kind") for bound in given)
         except (TypeError, ValueError):
-            raise UserError(f"counts must be (low, high): two integers or two arrays of {len(sizes)}") from None
+            raise UserError(
+                f"counts must be (low, high): two integers or two arrays of {len(sizes)}"
+            ) from None
         wrong = (low < 0) | (low > high) | (high > sizes) | ((low == 0) & (high == sizes))
         if wrong.any():
             i = int(np.flatnonzero(wrong)[0])
             raise UserError(
-                f"counts of tuple {i} are {low[i]} to {high[i]} of {sizes[i]}, which is impossible or says nothing; "
+                f"counts of tuple {i} are {low[i]} to {high[i]} of {sizes[i]}, which is impossible "
+                "or says nothing; "
                 "give rows of tuples about which nothing is known as unlabeled rows"
             )
-        bounds, unlabeled = np.stack([low, high], axis=1), sample.unlabeled
+        bounds = np.stack([low, high], axis=1)
+        unlabeled = sample.unlabeled
         if complete:
             kinds = np.unique(np.column_stack([sizes, bounds]), axis=0)
             for one, other in pairwise(kinds):
                 if one[0] == other[0] and other[1] <= one[2]:
                     raise UserError(
-                        f"counts {one[1]} to {one[2]} and {other[1]} to {other[2]} of {one[0]} overlap, so that tuples "
+                        f"counts {one[1]} to {one[2]} and {other[1]} to {other[2]} of {one[0]} "
+                        "overlap, so that tuples "
                         "alone do not say what was observed; give unlabeled rows"
                     )
             unlabeled = sample.tuples[sample.tuples >= 0]
@@ -119,10 +130,15 @@ class Bags:
     def of(cls, sample: TupleData, law_of: Callable[[int], Law]) -> Bags:
         """Return the bags of a sample, with its bounds if it has some.
 
-        There is a part for each size, whose law `law_of` gives; or for each size and pair of bounds, which are the law.
+        There is a part for each size, whose law `law_of` gives; or for each size and pair of
+        bounds, which are the law.
         """
         sizes = (sample.tuples >= 0).sum(axis=1)
-        bounds = sample.bounds if isinstance(sample, CountedTuples) else np.zeros((len(sizes), 0), np.int64)
+        bounds = (
+            sample.bounds
+            if isinstance(sample, CountedTuples)
+            else np.zeros((len(sizes), 0), np.int64)
+        )
         kinds, places = np.unique(np.column_stack([sizes, bounds]), axis=0, return_inverse=True)
         parts = []
         for i, (size, *bound) in enumerate(kinds.tolist()):
@@ -133,8 +149,12 @@ class Bags:
         return cls(tuple(parts), sample.unlabeled, getattr(sample, "complete", False))
 
     def select(self, tuples: Sequence[NDArray[np.bool_]], unlabeled: NDArray[np.bool_]) -> Bags:
-        """Return the part of the bags that masks choose, one for each size and one for the unlabeled rows."""
-        parts = tuple(Part(p.tuples[mask], p.law) for p, mask in zip(self.parts, tuples, strict=True))
+        """Return the part of the bags that masks choose, one for each size and one for the
+        unlabeled rows.
+        """
+        parts = tuple(
+            Part(p.tuples[mask], p.law) for p, mask in zip(self.parts, tuples, strict=True)
+        )
         return Bags(parts, self.unlabeled[unlabeled], self.complete)
 
 
@@ -145,7 +165,9 @@ def only_used(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
     tuples = np.full(sample.tuples.shape, -1)
     tuples[present] = own[: present.sum()]
     sample = replace(sample, tuples=tuples, unlabeled=own[present.sum() :])
-    return rows if len(used) == rows.shape[0] else rows[used], sample  # all of a memory map are not read
+    return rows if len(used) == rows.shape[0] else rows[
+        used
+    ], sample  # all of a memory map are not read
 
 
 @lru_cache(maxsize=1024)
@@ -154,11 +176,14 @@ def weights_at(law: Law, prior: float) -> Floats:
     return np.array(law.at(prior).weights)
 
 
-def member_sums(weights: Floats, positive: Floats, negative: Floats) -> tuple[Floats, Floats, Floats]:
+def member_sums(
+    weights: Floats, positive: Floats, negative: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Return q, and q given that member i is positive and given that it is negative.
 
-    A forward program over the counts of the members before i, a backward one over what those after it add to q; both
-    add nonnegative numbers only. They are linear in each member, so `positive` and `negative` need not add up to 1.
+    A forward program over the counts of the members before i, a backward one over what those after
+    it add to q; both add nonnegative numbers only. They are linear in each member, so `positive`
+    and `negative` need not add up to 1.
 
     Parameters
     ----------
@@ -174,14 +199,17 @@ def member_sums(weights: Floats, positive: Floats, negative: Floats) -> tuple[Fl
     size = positive.shape[-1]
     weights = np.broadcast_to(weights, (*positive.shape[:-1], size + 1))
     # Counts and members come first: sums over the last, short axis take three times as long.
-    p, n, w = (np.ascontiguousarray(np.moveaxis(values, -1, 0)) for values in (positive, negative, weights))
+    p, n, w = (
+        np.ascontiguousarray(np.moveaxis(values, -1, 0)) for values in (positive, negative, weights)
+    )
     after = [w]
     for i in reversed(range(size)):
         later = after[-1]
         after.append(p[i] * later[1:] + n[i] * later[:-1])
     after.reverse()  # after[i][k]: q, if k of the first i members are positive
     before = np.ones((1, *p.shape[1:]))
-    given_positive, given_negative = np.empty_like(positive), np.empty_like(positive)
+    given_positive = np.empty_like(positive)
+    given_negative = np.empty_like(positive)
     for i in range(size):
         given_positive[..., i] = (before * after[i + 1][1:]).sum(axis=0)
         given_negative[..., i] = (before * after[i + 1][:-1]).sum(axis=0)
@@ -193,7 +221,8 @@ def member_sums(weights: Floats, positive: Floats, negative: Floats) -> tuple[Fl
 
 
 def posteriors(weights: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return q (...) of groups with the scores (..., M), and the members' posteriors g, given that they are collected.
+    """Return q (...) of groups with the scores (..., M), and the members' posteriors g, given that
+    they are collected.
 
     The derivative of log q by a score is g - r.
     """
@@ -206,8 +235,9 @@ def posteriors(weights: Floats, scores: Floats) -> tuple[Floats, Floats]:
 class Objective:
     """J(F) of scores F (N,) of all rows, per tuple, and its derivative.
 
-    J = 1/n [sum_T log(1 + Z/q) + n/B sum_B log(1 + q/Z)] + 2 PIN KL(pi || mean_U r). The last term keeps a model that
-    memorises its tuples at the prior. For complete bags J is the mean of -log q, which needs no prior.
+    J = 1/n [sum_T log(1 + Z/q) + n/B sum_B log(1 + q/Z)] + 2 PIN KL(pi || mean_U r). The last term
+    keeps a model that memorises its tuples at the prior. For complete bags J is the mean of -log q,
+    which needs no prior.
 
     Parameters
     ----------
@@ -221,9 +251,14 @@ class Objective:
         How often each unlabeled row is in a group.
     """
 
-    def __init__(self, bags: Bags, prior: float, rows: int, stream: Stream, groupings: int = 3) -> None:
-        self.bags, self.prior, self.rows = bags, prior, rows
-        self._stream, self._groupings = stream, groupings
+    def __init__(
+        self, bags: Bags, prior: float, rows: int, stream: Stream, groupings: int = 3
+    ) -> None:
+        self.bags = bags
+        self.prior = prior
+        self.rows = rows
+        self._stream = stream
+        self._groupings = groupings
         self._rates = [part.law.rate(prior) for part in bags.parts]
         self._weights = [weights_at(part.law, prior) for part in bags.parts]
         if min(self._rates) < TINY:
@@ -248,7 +283,9 @@ class Objective:
         return self.bags.unlabeled[order[: len(order) // size * size]]
 
     def bag_loss(self, scores: Floats) -> float:
-        """Return J without the last term, in nats per tuple; at constant scores of the prior it is 2 log 2."""
+        """Return J without the last term, in nats per tuple; at constant scores of the prior it is
+        2 log 2.
+        """
         return float(sum(self._parts(scores, None)))
 
     def __call__(self, scores: Floats) -> tuple[float, Floats]:
@@ -260,13 +297,17 @@ class Objective:
         r = expit(scores[self.bags.unlabeled])
         mean = float(np.clip(r.mean(), TINY, 1 - TINY))
         told = self.prior
-        value += 2 * PIN * (told * np.log(told / mean) + (1 - told) * np.log((1 - told) / (1 - mean)))
+        value += (
+            2 * PIN * (told * np.log(told / mean) + (1 - told) * np.log((1 - told) / (1 - mean)))
+        )
         slope = 2 * PIN * (mean - told) / (mean * (1 - mean)) / len(r)
         gradient += np.bincount(self.bags.unlabeled, slope * r * (1 - r), self.rows)
         return value, gradient
 
     def _parts(self, scores: Floats, gradient: Floats | None) -> list[float]:
-        """Return the losses of tuples and of groups of each size, and add their derivatives to `gradient`."""
+        """Return the losses of tuples and of groups of each size, and add their derivatives to
+        `gradient`.
+        """
         losses = []
         n = self.bags.n or 1
         places = zip(self.bags.parts, self._groups, self._rates, self._weights, strict=True)
@@ -281,7 +322,12 @@ class Objective:
                 loss = -ratio if self.bags.complete else np.logaddexp(0, sign * ratio)
                 losses.append(share * float(loss.mean()))
                 if gradient is not None:
-                    by_ratio = sign * (1.0 if self.bags.complete else expit(sign * ratio)) * share / len(rows)
+                    by_ratio = (
+                        sign
+                        * (1.0 if self.bags.complete else expit(sign * ratio))
+                        * share
+                        / len(rows)
+                    )
                     by_ratio = np.broadcast_to(by_ratio, len(rows))
                     by_score = by_ratio[:, None] * (g - expit(own))
                     gradient += np.bincount(rows.ravel(), by_score.ravel(), self.rows)
@@ -290,7 +336,8 @@ class Objective:
 
 def shifted(scores: Floats, prior: float) -> float:
     """Return the number to add to scores so that the mean of sigmoid is `prior`; by bisection."""
-    low, high = logit(prior) - scores.max() - 1, logit(prior) - scores.min() + 1
+    low = logit(prior) - scores.max() - 1
+    high = logit(prior) - scores.min() + 1
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if expit(scores + middle).mean() < prior else (low, middle)
@@ -298,10 +345,13 @@ def shifted(scores: Floats, prior: float) -> float:
 
 
 def held_out_loss(scores: Floats, held: Bags, prior: float, seed: int | str) -> float:
-    """Return the bag loss of scores (N,) on bags that their model did not see, at the slope that serves them best.
+    """Return the bag loss of scores (N,) on bags that their model did not see, at the slope that
+    serves them best.
 
-    Learners are not compared by how far scores overshoot: that changes no answer, and networks overshoot most. A shift
-    would change answers.
+    Learners are not compared by how far scores overshoot: that changes no answer, and networks
+    overshoot most. A shift would change answers.
     """
-    objective = Objective(held, prior, len(scores), Stream(seed, "groups to compare by"), groupings=10)
+    objective = Objective(
+        held, prior, len(scores), Stream(seed, "groups to compare by"), groupings=10
+    )
     return min(objective.bag_loss(slope * scores) for slope in SLOPES)

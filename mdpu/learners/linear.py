@@ -1,7 +1,9 @@
-"""A linear model of the joint objective, cross-fitted over tuples, on any features: raw ones, sparse ones, a kernel's.
+"""A linear model of the joint objective, cross-fitted over tuples, on any features: raw ones,
+sparse ones, a kernel's.
 
-It learns in each fold from the tuples of the others, along a path of ridge penalties; the held-out bag loss chooses
-penalty and features. The mean of the folds' models answers, and the held-out scores are kept for what follows them.
+It learns in each fold from the tuples of the others, along a path of ridge penalties; the held-out
+bag loss chooses penalty and features. The mean of the folds' models answers, and the held-out
+scores are kept for what follows them.
 """
 
 from __future__ import annotations
@@ -23,9 +25,17 @@ from mdpu.learners.features import Standardisation
 from mdpu.learners.joint import Bags, Floats, Objective, only_used, shifted
 from mdpu.randomness import Stream
 
-RIDGES = (0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)  # of the mean objective of a tuple, from strong to weak
+RIDGES = (
+    0.01,
+    3e-3,
+    1e-3,
+    3e-4,
+    1e-4,
+    3e-5,
+)  # of the mean objective of a tuple, from strong to weak
 NEAR = 0.1  # difference of class share and prior below which a constant score is nearly a saddle
-FEW = 0.2  # share of a tuple's information that single members keep, up to which a network uses the start
+# share of a tuple's information that single members keep, up to which a network uses the start
+FEW = 0.2
 COMPONENTS = 20  # of the whitened features in which a start is sought
 
 
@@ -75,7 +85,8 @@ def cross_fit(
     at_most: int | None = None,
     aligned: bool = False,
 ) -> CrossFit:
-    """Fit linear models on all folds but one each, and choose features and penalty by the held-out bag loss.
+    """Fit linear models on all folds but one each, and choose features and penalty by the held-out
+    bag loss.
 
     Parameters
     ----------
@@ -92,8 +103,8 @@ def cross_fit(
     at_most : int, optional
         Tuples that a model is fitted to, at most.
     aligned : bool
-        Whether models are negated that correlate negatively with the first. The objective of a symmetric law is the
-        same for a score and its negative, so folds choose signs at random.
+        Whether models are negated that correlate negatively with the first. The objective of a
+        symmetric law is the same for a score and its negative, so folds choose signs at random.
     """
     pairs, tuple_folds, unlabeled_folds = split_folds(bags, seed, folds, at_most)
     rows = _rows(bags)
@@ -109,7 +120,10 @@ def cross_fit(
         paths = [_path(features, learned, prior, ridges) for learned, _ in problems]
         for place, ridge in enumerate(ridges):
             models = [path[place] for path in paths]
-            losses = [held.bag_loss(_at(features, model)) for (_, held), model in zip(problems, models, strict=True)]
+            losses = [
+                held.bag_loss(_at(features, model))
+                for (_, held), model in zip(problems, models, strict=True)
+            ]
             if best is None or np.mean(losses) < best[0]:
                 best = float(np.mean(losses)), number, ridge, np.stack(models)
     assert best is not None
@@ -124,7 +138,10 @@ def cross_fit(
         loss,
         chosen[:, :-1],
         chosen[:, -1],
-        [everywhere[own[:, None], part.tuples] for own, part in zip(tuple_folds, bags.parts, strict=True)],
+        [
+            everywhere[own[:, None], part.tuples]
+            for own, part in zip(tuple_folds, bags.parts, strict=True)
+        ],
         everywhere[unlabeled_folds, bags.unlabeled],
         tuple_folds,
         unlabeled_folds,
@@ -134,10 +151,11 @@ def cross_fit(
 def split_folds(
     bags: Bags, seed: int | str, folds: int, at_most: int | None = None
 ) -> tuple[list[tuple[Bags, Bags]], list[NDArray[np.int64]], NDArray[np.int64]]:
-    """Return the bags to learn from and those held out in each fold, and the folds of tuples and of unlabeled rows.
+    """Return the bags to learn from and those held out in each fold, and the folds of tuples and of
+    unlabeled rows.
 
-    The bags to learn from have no row that is held out, even if rows are in several tuples or also unlabeled, unless
-    that would leave less than half, as in a small pool from which all are drawn.
+    The bags to learn from have no row that is held out, even if rows are in several tuples or also
+    unlabeled, unless that would leave less than half, as in a small pool from which all are drawn.
     """
     stream = Stream(seed, "folds of tuples")
     folds = max(2, min(folds, bags.n, len(bags.unlabeled)))
@@ -146,8 +164,12 @@ def split_folds(
     pairs = []
     for fold in range(folds):
         held = bags.select([own == fold for own in tuple_folds], unlabeled_folds == fold)
-        kept = _without_rows_of(held, bags, [own != fold for own in tuple_folds], unlabeled_folds != fold, at_most)
-        pairs.append((kept if kept.n else bags, held))  # with a single tuple, no fold can be without it
+        kept = _without_rows_of(
+            held, bags, [own != fold for own in tuple_folds], unlabeled_folds != fold, at_most
+        )
+        pairs.append(
+            (kept if kept.n else bags, held)
+        )  # with a single tuple, no fold can be without it
     return pairs, tuple_folds, unlabeled_folds
 
 
@@ -157,9 +179,15 @@ def _rows(bags: Bags) -> int:
 
 
 def _without_rows_of(
-    held: Bags, bags: Bags, tuples: Sequence[NDArray[np.bool_]], unlabeled: NDArray[np.bool_], at_most: int | None
+    held: Bags,
+    bags: Bags,
+    tuples: Sequence[NDArray[np.bool_]],
+    unlabeled: NDArray[np.bool_],
+    at_most: int | None,
 ) -> Bags:
-    """Return the chosen bags, at most `at_most` tuples, without those that hold a row that is held out."""
+    """Return the chosen bags, at most `at_most` tuples, without those that hold a row that is held
+    out.
+    """
     seen = np.zeros(_rows(bags), bool)
     seen[held.unlabeled] = True
     for part in held.parts:
@@ -167,14 +195,18 @@ def _without_rows_of(
     masks = []
     for mask, part in zip(tuples, bags.parts, strict=True):
         free = mask & ~seen[part.tuples].any(axis=1)
-        free = free if 2 * free.sum() >= mask.sum() else mask  # a small pool, where rows recur too often to be left out
+        free = (
+            free if 2 * free.sum() >= mask.sum() else mask
+        )  # a small pool, where rows recur too often to be left out
         if at_most is not None:
             free &= np.cumsum(free) <= max(1, at_most * len(part.tuples) // bags.n)
         masks.append(free)
     free_unlabeled = unlabeled & ~seen[bags.unlabeled]
     free_unlabeled = free_unlabeled if 2 * free_unlabeled.sum() >= unlabeled.sum() else unlabeled
     if at_most is not None:
-        free_unlabeled &= np.cumsum(free_unlabeled) <= max(2 * at_most, at_most * len(bags.unlabeled) // bags.n)
+        free_unlabeled &= np.cumsum(free_unlabeled) <= max(
+            2 * at_most, at_most * len(bags.unlabeled) // bags.n
+        )
     return bags.select(masks, free_unlabeled)
 
 
@@ -184,13 +216,19 @@ def _at(features: Any, model: Floats) -> Floats:
 
 
 def _signs(scores: Floats) -> Floats:
-    """Return -1 for each row of scores (folds, N) that correlates negatively with the first, otherwise 1."""
+    """Return -1 for each row of scores (folds, N) that correlates negatively with the first,
+    otherwise 1.
+    """
     centred = scores - scores.mean(axis=1, keepdims=True)
     return np.where(centred @ centred[0] < 0, -1.0, 1.0)
 
 
-def _path(features: Any, objective: Objective, prior: float, ridges: Sequence[float]) -> list[Floats]:
-    """Return the models (d + 1,) of all penalties, each started from the one before or from `start`."""
+def _path(
+    features: Any, objective: Objective, prior: float, ridges: Sequence[float]
+) -> list[Floats]:
+    """Return the models (d + 1,) of all penalties, each started from the one before or from
+    `start`.
+    """
     own = features[: objective.rows]
 
     def penalised(model: Floats, ridge: Any) -> tuple[float, Floats]:
@@ -200,16 +238,21 @@ def _path(features: Any, objective: Objective, prior: float, ridges: Sequence[fl
 
     options: Any = {"maxiter": 100, "maxcor": 20, "ftol": 1e-6}
     begin = start(own, objective, prior)
-    model, models = begin, []
+    model = begin
+    models = []
     for ridge in ridges:
         first = min((model, begin), key=lambda candidate: penalised(candidate, ridge)[0])
-        model = minimize(partial(penalised, ridge=ridge), first, jac=True, method="L-BFGS-B", options=options).x
+        model = minimize(
+            partial(penalised, ridge=ridge), first, jac=True, method="L-BFGS-B", options=options
+        ).x
         models.append(model)
     return models
 
 
 def start(features: Any, objective: Objective, prior: float) -> Floats:
-    """Return a model (d + 1,) to start from: a constant, or `second_moments` where that is nearly a saddle."""
+    """Return a model (d + 1,) to start from: a constant, or `second_moments` where that is nearly a
+    saddle.
+    """
     if any(abs(part.law.coefficients(prior).denominator) >= NEAR for part in objective.bags.parts):
         return _constant(features, prior)
     return second_moments(features, objective, prior)
@@ -220,18 +263,21 @@ def _constant(features: Any, prior: float) -> Floats:
 
 
 def second_moments(features: Any, objective: Objective, prior: float) -> Floats:
-    """Return a linear model (d + 1,) from the second moments of the tuples, or a constant one if that is better.
+    """Return a linear model (d + 1,) from the second moments of the tuples, or a constant one if
+    that is better.
 
-    Where the class share of members equals the prior, their mean says nothing, but the products z_i z_j of different
-    members have the expectation kappa delta delta', with kappa = P11 - 2 pi a + pi^2 and delta the difference of the
-    class means. The leading eigenvector is a direction, and slope and intercept are fitted to the objective.
+    Where the class share of members equals the prior, their mean says nothing, but the products z_i
+    z_j of different members have the expectation kappa delta delta', with kappa = P11 - 2 pi a +
+    pi^2 and delta the difference of the class means. The leading eigenvector is a direction, and
+    slope and intercept are fitted to the objective.
     """
     flat = _constant(features, prior)
     parts = [part for part in objective.bags.parts if part.tuples.shape[1] > 1]
     if not parts:
         return flat
     whiten, mean = _whitening(features, objective.bags)  # (d, C), (d,)
-    moment, first = np.zeros((whiten.shape[1],) * 2), np.zeros(whiten.shape[1])
+    moment = np.zeros((whiten.shape[1],) * 2)
+    first = np.zeros(whiten.shape[1])
     for part in parts:
         size = part.tuples.shape[1]
         z = features[part.tuples.ravel()] @ whiten - mean @ whiten
@@ -245,7 +291,8 @@ def second_moments(features: Any, objective: Objective, prior: float) -> Floats:
         moment += np.sign(kappa) * pairs / objective.bags.n
         first += np.sign(share - prior) * z.mean(axis=1).sum(axis=0) / objective.bags.n
     leading = np.linalg.eigh((moment + moment.T) / 2)[1][:, -1]
-    best, least = flat, objective(_at(features, flat))[0]
+    best = flat
+    least = objective(_at(features, flat))[0]
     for direction in (leading, -leading, first / max(float(np.linalg.norm(first)), 1e-12)):
         coefficients = whiten @ direction
         line = np.asarray(features @ coefficients) - float(mean @ coefficients)
@@ -254,7 +301,9 @@ def second_moments(features: Any, objective: Objective, prior: float) -> Floats:
             value, by_score = objective(ab[0] * line + ab[1])
             return value, np.array([by_score @ line, by_score.sum()])
 
-        fitted = minimize(along, [1.0, float(logit(prior))], jac=True, method="L-BFGS-B", options={"maxiter": 30})
+        fitted = minimize(
+            along, [1.0, float(logit(prior))], jac=True, method="L-BFGS-B", options={"maxiter": 30}
+        )
         if fitted.fun < least:
             slope, shift = fitted.x
             best = np.append(slope * coefficients, shift - slope * float(mean @ coefficients))
@@ -262,13 +311,17 @@ def second_moments(features: Any, objective: Objective, prior: float) -> Floats:
     return best
 
 
-def network_start(rows: Any, sample: TupleData, law: Law, prior: float, seed: int | str) -> Floats | None:
-    """Return linear scores (N,) of rows that a network's scores begin with, or None where it needs no such start.
+def network_start(
+    rows: Any, sample: TupleData, law: Law, prior: float, seed: int | str
+) -> Floats | None:
+    """Return linear scores (N,) of rows that a network's scores begin with, or None where it needs
+    no such start.
 
-    A law that rises and falls with the number of positives, and of which single members keep at most `FEW` of the
-    information, lets networks from random weights end with the classes exchanged: exactly one of three at 1/3 did in
-    10 of 10 runs. The dominant law never does. The scores have unit variance over the unlabeled rows, since larger ones
-    leave nothing for the network to learn, and the prior as their mean probability.
+    A law that rises and falls with the number of positives, and of which single members keep at
+    most `FEW` of the information, lets networks from random weights end with the classes exchanged:
+    exactly one of three at 1/3 did in 10 of 10 runs. The dominant law never does. The scores have
+    unit variance over the unlabeled rows, since larger ones leave nothing for the network to learn,
+    and the prior as their mean probability.
 
     Parameters
     ----------
@@ -282,12 +335,21 @@ def network_start(rows: Any, sample: TupleData, law: Law, prior: float, seed: in
     """
     steps = np.diff(law.at(prior).weights)
     turns = steps.min() < 0 < steps.max()
-    if not turns or sample.is_ragged or law.marginal_information(prior) > FEW * law.joint_information(prior):
+    if (
+        not turns
+        or sample.is_ragged
+        or law.marginal_information(prior) > FEW * law.joint_information(prior)
+    ):
         return None
     used, own = only_used(rows, sample)
     features = Standardisation.learn(used)(used)
     bags = Bags.of(own, lambda size: law)
-    line = features @ second_moments(features, Objective(bags, prior, len(used), Stream(seed, "start")), prior)[:-1]
+    line = (
+        features
+        @ second_moments(features, Objective(bags, prior, len(used), Stream(seed, "start")), prior)[
+            :-1
+        ]
+    )
     deviation = line[bags.unlabeled].std()
     if deviation == 0:
         return None
@@ -299,7 +361,9 @@ def network_start(rows: Any, sample: TupleData, law: Law, prior: float, seed: in
 
 
 def _whitening(features: Any, bags: Bags) -> tuple[Floats, Floats]:
-    """Return a matrix (d, C) that whitens the leading components of the unlabeled rows, and their mean (d,)."""
+    """Return a matrix (d, C) that whitens the leading components of the unlabeled rows, and their
+    mean (d,).
+    """
     unlabeled = features[bags.unlabeled]
     mean = np.asarray(unlabeled.mean(axis=0)).ravel()
     components = min(COMPONENTS, *unlabeled.shape)
@@ -311,6 +375,9 @@ def _whitening(features: Any, bags: Bags) -> tuple[Floats, Floats]:
     else:
         centred = unlabeled - mean
         eigenvalues, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
-        deviations, vectors = np.sqrt(np.maximum(eigenvalues[-components:], 0)), vectors[:, -components:]
+        deviations, vectors = (
+            np.sqrt(np.maximum(eigenvalues[-components:], 0)),
+            vectors[:, -components:],
+        )
     usable = deviations > 1e-6 * deviations.max()
     return vectors[:, usable] / deviations[usable], mean

@@ -1,8 +1,8 @@
 """Any scikit-learn classifier as a student of a kernel teacher: soft labels as sample weights.
 
-The teacher, a kernel machine of the joint objective, scores each row by models that did not see it. The joint law turns
-the scores of a tuple into each member's probability of being positive. The student then sees every row twice, as a
-positive with that weight and as a negative with the rest.
+The teacher, a kernel machine of the joint objective, scores each row by models that did not see it.
+The joint law turns the scores of a tuple into each member's probability of being positive. The
+student then sees every row twice, as a positive with that weight and as a negative with the rest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from mdpu.learners.joint import Bags, Floats, posteriors, shifted, weights_at
 from mdpu.learners.linear import CrossFit, cross_fit
 from mdpu.randomness import Stream
 
-# Their probabilities come from folds of their own, which hold one copy of a row and are scored on the other.
+# Their probabilities come from folds of their own, which hold one copy of a row and are scored on
+# the other.
 INNER_FOLDS = ("SVC", "NuSVC", "CalibratedClassifierCV")
 TOPICS = 100  # directions that sparse rows are projected on for the trees
 SURE = 1e-6  # a student's probability keeps this distance from 0 and 1
@@ -71,7 +72,9 @@ class LinearScore:
 
 @dataclass(frozen=True)
 class StudentScore:
-    """The log-odds of a fitted student, moved from the share of positives that it saw to the prior."""
+    """The log-odds of a fitted student, moved from the share of positives that it saw to the
+    prior.
+    """
 
     student: Any
     offset: float
@@ -103,7 +106,9 @@ def fit_teacher(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearS
 
 
 def event_prior(rows: Any, bags: Bags, seed: int | str) -> float:
-    """Return the mean of r over the members of complete bags, each scored by a linear model that did not see it."""
+    """Return the mean of r over the members of complete bags, each scored by a linear model that
+    did not see it.
+    """
     prepare = sparse.csr_matrix if sparse.issparse(rows) else Standardisation.learn(rows)
     scores = cross_fit([prepare(rows)], bags, 0.5, seed=seed).tuple_scores
     return float(np.concatenate([expit(own).ravel() for own in scores]).mean())
@@ -111,29 +116,43 @@ def event_prior(rows: Any, bags: Bags, seed: int | str) -> float:
 
 def check_student(student: Any) -> Any:
     """Return a classifier that can learn from soft labels, or raise `UserError`."""
-    if isinstance(student, type) or not isinstance(student, BaseEstimator) or not is_classifier(student):
+    if (
+        isinstance(student, type)
+        or not isinstance(student, BaseEstimator)
+        or not is_classifier(student)
+    ):
         raise UserError(
-            f"learner is {student!r}; it must be 'auto', 'network', 'student', 'linear', a Network, or a scikit-learn "
+            f"learner is {student!r}; it must be 'auto', 'network', 'student', 'linear', a "
+            "Network, or a scikit-learn "
             "classifier such as RandomForestClassifier()"
         )
     last = getattr(student, "_final_estimator", student)
     name = type(last).__name__
     if name in INNER_FOLDS:
         raise UserError(
-            f"learner {name} cross-validates its probabilities, but a row is in the data twice, so folds share "
-            "it; take one without folds, such as HistGradientBoostingClassifier or LogisticRegression"
+            f"learner {name} cross-validates its probabilities, but a row is in the data twice, so "
+            "folds share "
+            "it; take one without folds, such as HistGradientBoostingClassifier or "
+            "LogisticRegression"
         )
     if not hasattr(last, "predict_proba"):
-        raise UserError(f"learner {name} gives no probabilities; take a classifier with predict_proba")
+        raise UserError(
+            f"learner {name} gives no probabilities; take a classifier with predict_proba"
+        )
     if "sample_weight" not in inspect.signature(last.fit).parameters:
-        raise UserError(f"learner {name} takes no sample_weight, so it cannot learn from soft labels; take another")
+        raise UserError(
+            f"learner {name} takes no sample_weight, so it cannot learn from soft labels; take "
+            "another"
+        )
     return student
 
 
 def soft_labels(fit: CrossFit, bags: Bags, prior: float) -> tuple[list[Floats], Floats]:
-    """Return the probability of being positive of each member, and of each unlabeled row, from held-out scores.
+    """Return the probability of being positive of each member, and of each unlabeled row, from
+    held-out scores.
 
-    The scores are shifted so that the mean over the unlabeled rows is the prior. Complete bags have none of these.
+    The scores are shifted so that the mean over the unlabeled rows is the prior. Complete bags have
+    none of these.
     """
     shift = shifted(fit.unlabeled_scores, prior)
     members = [
@@ -143,7 +162,9 @@ def soft_labels(fit: CrossFit, bags: Bags, prior: float) -> tuple[list[Floats], 
     return members, np.asarray(expit(fit.unlabeled_scores[: 0 if bags.complete else None] + shift))
 
 
-def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: Any = DEFAULT) -> StudentScore:
+def fit_student(
+    rows: Any, bags: Bags, prior: float, seed: int | str, student: Any = DEFAULT
+) -> StudentScore:
     """Fit a classifier to the soft labels of the teacher.
 
     Parameters
@@ -154,8 +175,8 @@ def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: A
     seed : int or str
         Seed of the teacher, and of the student if its ``random_state`` is None.
     student : estimator
-        A scikit-learn classifier with ``sample_weight`` and ``predict_proba``; it is cloned. By default boosted trees,
-        for which sparse rows are projected.
+        A scikit-learn classifier with ``sample_weight`` and ``predict_proba``; it is cloned. By
+        default boosted trees, for which sparse rows are projected.
     """
     if student is DEFAULT and sparse.issparse(rows):
         matrix: Any = rows  # scipy's base class has no shape
@@ -165,7 +186,9 @@ def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: A
         return replace(fit_student(project.transform(matrix), bags, prior, seed), project=project)
     teacher = fit_teacher(rows, bags, prior, seed)
     members, unlabeled = soft_labels(teacher.fit, bags, prior)
-    places = np.concatenate([*(part.tuples.ravel() for part in bags.parts), bags.unlabeled[: len(unlabeled)]])
+    places = np.concatenate(
+        [*(part.tuples.ravel() for part in bags.parts), bags.unlabeled[: len(unlabeled)]]
+    )
     positive = np.concatenate([*(own.ravel() for own in members), unlabeled])
     seen = rows[places]
     if not sparse.issparse(seen):
@@ -179,7 +202,9 @@ def fit_student(rows: Any, bags: Bags, prior: float, seed: int | str, student: A
 
 
 def _weight_name(student: Any) -> str:
-    """Return the name of the argument for weights, which a pipeline expects after the name of its last step."""
+    """Return the name of the argument for weights, which a pipeline expects after the name of its
+    last step.
+    """
     steps: Sequence[Any] | None = getattr(student, "steps", None)
     return "sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight"
 

@@ -1,8 +1,8 @@
 """The definition of a method, and the list of methods.
 
-`METHODS` declares them by name. Objectives are in the files of this folder, and named by text, because plans and
-reports read titles, and torch takes seconds to load. Another file that declares ``METHODS`` adds methods: it is
-discovered by being here.
+`METHODS` declares them by name. Objectives are in the files of this folder, and named by text,
+because plans and reports read titles, and torch takes seconds to load. Another file that declares
+``METHODS`` adds methods: it is discovered by being here.
 """
 
 from __future__ import annotations
@@ -37,39 +37,43 @@ class Method:
     title : str
         Name in tables and figures.
     objective : type or str, optional
-        The `Objective` that a network minimises, or its name, such as ``risks:CorrectedRisk``. Without one there is no
-        network, but `fit`.
+        The `Objective` that a network minimises, or its name, such as ``risks:CorrectedRisk``.
+        Without one there is no network, but `fit`.
     fit : callable or str, optional
-        From (task, seed, sample, images, labels) to the objective's value and a function from images (N, ...) to
-        whether each is positive, bool (N,), or the share of several answers that say so. Labels are for controls.
+        From (task, seed, sample, images, labels) to the objective's value and a function from
+        images (N, ...) to whether each is positive, bool (N,), or the share of several answers that
+        say so. Labels are for controls.
     control : bool
         Whether it bounds the others instead of competing with them.
     unnamed : bool
-        Whether its two answers have no class names, like those of a clustering. They are then named by the better
-        assignment on the test images.
+        Whether its two answers have no class names, like those of a clustering. They are then named
+        by the better assignment on the test images.
     takes_ragged : bool
         Whether it can learn from tuples of several sizes.
     origin : {'paper', 'baseline', 'literature', 'project'}
-        Who proposed it for these data: the paper; others, and the paper compares with it; others, and this project
-        adapted it; this project.
+        Who proposed it for these data: the paper; others, and the paper compares with it; others,
+        and this project adapted it; this project.
     sees_labels : bool
         Whether its minibatches contain the true labels. Only for controls.
     outputs : int
         Width of the network's last layer: 1 for a score, more for an embedding.
     ema_decay : float
-        Share of its past that the running mean of the weights keeps at each step; the model is this mean. With 0 the
-        model is the last weights.
+        Share of its past that the running mean of the weights keeps at each step; the model is this
+        mean. With 0 the model is the last weights.
     estimates_prior : bool
         Whether it gets an estimate of the prior, made from the same sample (`mdpu.prior`).
     log_odds : tuple of str
-        The losses with which the objective is least, over all functions, where the score is log p(+1 | x) / p(-1 | x).
+        The losses with which the objective is least, over all functions, where the score is log
+        p(+1 | x) / p(-1 | x).
     k : float
         For a corrected risk: the slope of f below zero, see `mdpu.losses.correction`.
     scope : {'whole', 'class', 'part'}
-        For a corrected risk: what f is applied to. The whole risk (Eqs. 15-16); the positive and the negative partial
-        risk (Kiryo et al. 2017; Lu et al. 2020); or the tuple part and the unlabeled part (proof of Theorem 3).
+        For a corrected risk: what f is applied to. The whole risk (Eqs. 15-16); the positive and
+        the negative partial risk (Kiryo et al. 2017; Lu et al. 2020); or the tuple part and the
+        unlabeled part (proof of Theorem 3).
     tuple_size : int, optional
-        For a corrected risk: the size that it assumes instead of the data's. With 1, every member counts as positive.
+        For a corrected risk: the size that it assumes instead of the data's. With 1, every member
+        counts as positive.
     """
 
     title: str
@@ -89,12 +93,15 @@ class Method:
     tuple_size: int | None = None
 
     def gives_log_odds(self, loss: str) -> bool:
-        """Return whether scores are log-odds, at the prior of the unlabeled images for the methods on bags."""
+        """Return whether scores are log-odds, at the prior of the unlabeled images for the methods
+        on bags.
+        """
         return loss in self.log_odds
 
 
 class Batch(NamedTuple):
-    """Outputs of S networks on a minibatch; where there is more than one output, with a further axis E.
+    """Outputs of S networks on a minibatch; where there is more than one output, with a further
+    axis E.
 
     Attributes
     ----------
@@ -103,7 +110,8 @@ class Batch(NamedTuple):
     unlabeled : Tensor, shape (S, B_U)
         Outputs for the unlabeled images, in random order.
     sizes : Tensor, int64, shape (S, B), optional
-        Number of members of each tuple, if there are several sizes; further places of `tuples` are meaningless.
+        Number of members of each tuple, if there are several sizes; further places of `tuples` are
+        meaningless.
     labels : pair of Tensor, int8, shapes (S, B, M) and (S, B_U), optional
         True labels, for methods that see them.
     """
@@ -115,7 +123,8 @@ class Batch(NamedTuple):
 
 
 class Objective:
-    """The objective of S networks of one task, one for each seed; a base, whose networks have one output, the score.
+    """The objective of S networks of one task, one for each seed; a base, whose networks have one
+    output, the score.
 
     Parameters
     ----------
@@ -137,8 +146,13 @@ class Objective:
     measures: tuple[str, ...] = ()
     test_measures: tuple[str, ...] = ()
 
-    def __init__(self, task: Task, method: Method, seeds: Sequence[int | str], device: torch.device) -> None:
-        self.task, self.method, self.seeds, self.device = task, method, seeds, device
+    def __init__(
+        self, task: Task, method: Method, seeds: Sequence[int | str], device: torch.device
+    ) -> None:
+        self.task = task
+        self.method = method
+        self.seeds = seeds
+        self.device = device
         self.parameters: list[Tensor] = []
         self.begin()
 
@@ -150,11 +164,14 @@ class Objective:
         raise NotImplementedError
 
     def start(self, sample: TupleData, seed: int | str, images: Any) -> Any:
-        """Return scores (N,) of the images (N, d) that training starts from, or None to start from the network's."""
+        """Return scores (N,) of the images (N, d) that training starts from, or None to start from
+        the network's.
+        """
         return None
 
     def measure(self, outputs: Callable[[Tensor], Tensor], test: TestSet) -> list[Tensor]:
-        """Return the measures on test images: true-positive rate, true-negative rate, `test_measures`, (S,) each.
+        """Return the measures on test images: true-positive rate, true-negative rate,
+        `test_measures`, (S,) each.
 
         `outputs` computes the networks' outputs, (S, N) or (S, N, E), for images that are laid out.
         """
@@ -163,12 +180,17 @@ class Objective:
         return [*shares(scores > self.threshold(), test.sides), *own]
 
     def risk(self, scores: Tensor, sides: tuple[Tensor, Tensor]) -> Tensor:
-        """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (S,), of test scores (S, N) (Eq. 2), at the target."""
+        """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (S,), of test scores (S, N) (Eq. 2),
+        at the target.
+        """
         from mdpu.losses import LOSSES
 
         prior = self.task.prior if self.task.target_prior is None else self.task.target_prior
         parts = zip(sides, (1, -1), (prior, 1 - prior), strict=True)
-        risks = [share * LOSSES[self.task.loss](scores[:, side], label).mean(dim=1) for side, label, share in parts]
+        risks = [
+            share * LOSSES[self.task.loss](scores[:, side], label).mean(dim=1)
+            for side, label, share in parts
+        ]
         return risks[0] + risks[1]
 
     def threshold(self) -> float:
@@ -177,13 +199,19 @@ class Objective:
 
 
 def shares(says_positive: Tensor, sides: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Return the true-positive and the true-negative rate of answers (S, N), given the indices of the two classes."""
+    """Return the true-positive and the true-negative rate of answers (S, N), given the indices of
+    the two classes.
+    """
     positive, negative = sides
-    return says_positive[:, positive].float().mean(dim=1), (~says_positive[:, negative]).float().mean(dim=1)
+    return says_positive[:, positive].float().mean(dim=1), (
+        ~says_positive[:, negative]
+    ).float().mean(dim=1)
 
 
 def named(place: Any) -> Any:
-    """Return what a text such as ``risks:CorrectedRisk`` names in a file of this folder, or anything else unchanged."""
+    """Return what a text such as ``risks:CorrectedRisk`` names in a file of this folder, or
+    anything else unchanged.
+    """
     if not isinstance(place, str):
         return place
     file, _, name = place.partition(":")
@@ -191,12 +219,17 @@ def named(place: Any) -> Any:
 
 
 def _risk(title: str, k: float, **others: Any) -> Method:
-    facts: dict[str, Any] = {"objective": "risks:CorrectedRisk", "takes_ragged": True, "log_odds": ("logistic",)}
+    facts: dict[str, Any] = {
+        "objective": "risks:CorrectedRisk",
+        "takes_ragged": True,
+        "log_odds": ("logistic",),
+    }
     return Method(title=title, k=k, **facts | others)
 
 
 def _bag_risk(title: str, **others: Any) -> Method:
-    # The running mean spans some fifty steps, twelve epochs of the protocol. Scores are log-odds, whatever the loss.
+    # The running mean spans some fifty steps, twelve epochs of the protocol. Scores are log-odds,
+    # whatever the loss.
     always = ("logistic", "ramp", "squared", "hinge", "usual-ramp", "sigmoid")
     facts: dict[str, Any] = {"objective": "bags:BagRisk", "takes_ragged": True, "log_odds": always}
     facts |= {"k": 0.0, "ema_decay": 0.98}
@@ -215,19 +248,32 @@ METHODS = {
     "bag-relu": _bag_risk("Bag ReLU"),
     "bag-free": _bag_risk("Bag ReLU, prior-free", estimates_prior=True),
     "bag-em": Method(title="Bag EM", objective="bags:Expectation", origin="literature"),
-    "siamese": Method(title="Siamese", objective="baselines:Siamese", outputs=EMBEDDING, origin="baseline"),
-    "siamese-mixed": Method(
-        title="Siamese (mixed)", objective="baselines:SiameseMixed", outputs=EMBEDDING, origin="baseline"
+    "siamese": Method(
+        title="Siamese", objective="baselines:Siamese", outputs=EMBEDDING, origin="baseline"
     ),
-    "contrastive": Method(title="Contrastive", objective="baselines:Contrastive", outputs=EMBEDDING, origin="baseline"),
+    "siamese-mixed": Method(
+        title="Siamese (mixed)",
+        objective="baselines:SiameseMixed",
+        outputs=EMBEDDING,
+        origin="baseline",
+    ),
+    "contrastive": Method(
+        title="Contrastive", objective="baselines:Contrastive", outputs=EMBEDDING, origin="baseline"
+    ),
     "kmeans": Method(title="K-Means", fit="baselines:cluster", unnamed=True, origin="baseline"),
     "kmeans-members": Method(
         title="K-Means (members)", fit="baselines:cluster_members", unnamed=True, origin="baseline"
     ),
-    "kmeans-means": Method(title="K-Means (means)", fit="baselines:cluster_means", unnamed=True, origin="baseline"),
+    "kmeans-means": Method(
+        title="K-Means (means)", fit="baselines:cluster_means", unnamed=True, origin="baseline"
+    ),
     "llp": Method(title="LLP", objective="baselines:Proportions", origin="literature"),
-    "supervised": Method(title="Supervised", objective="baselines:Supervised", sees_labels=True, control=True),
-    "untrained": Method(title="Untrained", fit="baselines:nearest_prototype", sees_labels=True, control=True),
+    "supervised": Method(
+        title="Supervised", objective="baselines:Supervised", sees_labels=True, control=True
+    ),
+    "untrained": Method(
+        title="Untrained", fit="baselines:nearest_prototype", sees_labels=True, control=True
+    ),
     "chance": Method(title="Chance", fit="baselines:always_positive", control=True, unnamed=True),
 }
 OWN_FILES = {"risks", "bags", "baselines"}
@@ -241,7 +287,9 @@ def _methods() -> dict[str, Method]:
             continue
         declared = getattr(importlib.import_module(f"{__name__}.{file.name}"), "METHODS", None)
         if not isinstance(declared, dict):
-            raise UserError(f"mdpu/methods/{file.name}.py declares no METHODS: a dictionary from name to Method")
+            raise UserError(
+                f"mdpu/methods/{file.name}.py declares no METHODS: a dictionary from name to Method"
+            )
         found |= declared
     return found
 

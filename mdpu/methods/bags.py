@@ -1,15 +1,19 @@
-"""Tuples as positive bags and groups of unlabeled images as unlabeled bags: `bag-relu`, `bag-free` and `bag-em`.
+"""Tuples as positive bags and groups of unlabeled images as unlabeled bags: `bag-relu`, `bag-free`
+and `bag-em`.
 
-The theory is in ``docs/explanation/bags.md``, the formulas in `mdpu.losses`. The run's loss is not used.
+The theory is in ``docs/explanation/bags.md``, the formulas in `mdpu.losses`. The run's loss is not
+used.
 
-- `bag-relu` is the non-negative PU risk of du Plessis et al. (2015) and Kiryo et al. (2017), with bags for images, Z
-  for the class prior and q, the probability that a bag passes, for the classifier; the loss is the squared one on q,
-  which is bounded. The model is the running mean of the weights.
+- `bag-relu` is the non-negative PU risk of du Plessis et al. (2015) and Kiryo et al. (2017), with
+  bags for images, Z for the class prior and q, the probability that a bag passes, for the
+  classifier; the loss is the squared one on q, which is bounded. The model is the running mean of
+  the weights.
 - `bag-free` is the same, with an estimate of the prior from the same sample.
-- `bag-em` is expectation maximisation after the general framework of Chen et al. (GLWS, 2024). The labels of a tuple's
-  members are latent, given that the tuple passed. A gradient step on their expected cross-entropy is one on -log q
-  (Fisher's identity), so that is the tuples' loss. An unlabeled image's expected label is r with its log-odds shifted
-  until the minibatch's mean is the given prior. Tuples weigh M times an unlabeled image. Its scores are not log-odds:
+- `bag-em` is expectation maximisation after the general framework of Chen et al. (GLWS, 2024). The
+  labels of a tuple's members are latent, given that the tuple passed. A gradient step on their
+  expected cross-entropy is one on -log q (Fisher's identity), so that is the tuples' loss. An
+  unlabeled image's expected label is r with its log-odds shifted until the minibatch's mean is the
+  given prior. Tuples weigh M times an unlabeled image. Its scores are not log-odds:
   -log q is not normalised by Z, so the true r is not its minimum.
 """
 
@@ -30,10 +34,11 @@ from mdpu.methods import Batch, Objective
 
 
 class Bags(Objective):
-    """Base of the objectives on bags; it records the model's own class prior, the mean of r over unlabeled images.
+    """Base of the objectives on bags; it records the model's own class prior, the mean of r over
+    unlabeled images.
 
-    The objective of tuples of several sizes is the mean of those of each size, by their numbers in the minibatch; each
-    size has its share of the unlabeled images.
+    The objective of tuples of several sizes is the mean of those of each size, by their numbers in
+    the minibatch; each size has its share of the unlabeled images.
     """
 
     measures = ("model_prior",)
@@ -54,18 +59,24 @@ class Bags(Objective):
         return torch.stack(by_seed), model_prior  # type: ignore[arg-type]
 
     def loss(self, law: Law, tuples: Tensor, unlabeled: Tensor) -> Tensor:
-        """Return the objective (S,) on scores of tuples (S, B, M) and of unlabeled images (S, B_U)."""
+        """Return the objective (S,) on scores of tuples (S, B, M) and of unlabeled images (S,
+        B_U).
+        """
         raise NotImplementedError
 
     def threshold(self) -> float:
-        """Return the threshold of log-odds that moves them from the unlabeled images' prior to the target, if any."""
+        """Return the threshold of log-odds that moves them from the unlabeled images' prior to the
+        target, if any.
+        """
         target = self.task.target_prior
         if target is None or not self.method.log_odds:
             return 0.0
         return math.log(self.task.prior / (1 - self.task.prior)) - math.log(target / (1 - target))
 
     def start(self, sample: TupleData, seed: int | str, images: Any) -> Any:
-        """Return the linear scores of laws under which networks start at a saddle (`mdpu.learners.linear`)."""
+        """Return the linear scores of laws under which networks start at a saddle
+        (`mdpu.learners.linear`).
+        """
         law = self.task.law_of(self.task.tuple_size)
         steps = [after - before for before, after in pairwise(law.at(self.task.prior).weights)]
         if not min(steps) < 0 < max(steps):
@@ -76,11 +87,16 @@ class Bags(Objective):
 
 
 class BagRisk(Bags):
-    """Z mean_T (1 - q)^2 + f(mean_B q^2 - Z mean_T q^2), of tuples T and bags B of unlabeled images."""
+    """Z mean_T (1 - q)^2 + f(mean_B q^2 - Z mean_T q^2), of tuples T and bags B of unlabeled
+    images.
+    """
 
     def loss(self, law: Law, tuples: Tensor, unlabeled: Tensor) -> Tensor:
-        """Return the corrected risk; an epoch orders the unlabeled images anew, so its bags are random."""
-        bags, prior = unlabeled_bags(unlabeled, law.size), self.task.prior
+        """Return the corrected risk; an epoch orders the unlabeled images anew, so its bags are
+        random.
+        """
+        bags = unlabeled_bags(unlabeled, law.size)
+        prior = self.task.prior
         return bag_risk(law.at(prior), tuples, bags, law.rate(prior), self.method.k)
 
 
@@ -97,7 +113,9 @@ class Expectation(Bags):
 
 
 def shift_to(prior: float, scores: Tensor, halvings: int = 30) -> Tensor:
-    """Return the shift of scores (S, N) that gives r the mean `prior`, at most 30 log-odds, (S, 1)."""
+    """Return the shift of scores (S, N) that gives r the mean `prior`, at most 30 log-odds,
+    (S, 1).
+    """
     low = scores.new_full((len(scores), 1), -30.0)
     high = -low
     for _ in range(halvings):

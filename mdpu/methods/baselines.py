@@ -1,10 +1,12 @@
-"""The paper's baselines: `siamese`, `contrastive`, `kmeans`. Also `llp`, and the controls: `supervised` and others.
+"""The paper's baselines: `siamese`, `contrastive`, `kmeans`. Also `llp`, and the controls:
+`supervised` and others.
 
-`siamese` and `contrastive` learn an embedding from pairs. The supervision is what these data can give: members of one
-tuple are one group, two unlabeled images are not. For M > 2 every pair of a tuple counts; both kinds of pairs weigh the
-same. A test image takes the class of the labelled prototype, one per class, to which it is more similar; its rates are
-means over 10 random selections of prototypes. At pi_+ = 1/2 a pair has one negative with probability 2/3, but two
-unlabeled images differ only with probability 1/2: as a statement about equal labels, this supervision is worse than
+`siamese` and `contrastive` learn an embedding from pairs. The supervision is what these data can
+give: members of one tuple are one group, two unlabeled images are not. For M > 2 every pair of a
+tuple counts; both kinds of pairs weigh the same. A test image takes the class of the labelled
+prototype, one per class, to which it is more similar; its rates are means over 10 random selections
+of prototypes. At pi_+ = 1/2 a pair has one negative with probability 2/3, but two unlabeled images
+differ only with probability 1/2: as a statement about equal labels, this supervision is worse than
 none. What it does say is that negatives never meet in a pair.
 """
 
@@ -51,7 +53,9 @@ class Pairs(Objective):
     def begin(self) -> None:
         """Note which members form pairs."""
         if self.task.tuple_size < 2:
-            raise UserError(f"method {self.task.method} learns from pairs; tuples of one member hold none")
+            raise UserError(
+                f"method {self.task.method} learns from pairs; tuples of one member hold none"
+            )
         pairs = list(itertools.combinations(range(self.task.tuple_size), 2))
         self.first, self.second = torch.tensor(pairs, device=self.device).unbind(dim=1)
         self.drawn: NDArray[np.int64] | None = None
@@ -65,16 +69,19 @@ class Pairs(Objective):
         raise NotImplementedError
 
     def similarity(self, images: Tensor, prototype: Tensor) -> Tensor:
-        """Return the similarities (S, N) of images (S, N, E) to a prototype (S, 1, E), by embedding."""
+        """Return the similarities (S, N) of images (S, N, E) to a prototype (S, 1, E), by
+        embedding.
+        """
         raise NotImplementedError
 
     def __call__(self, batch: Batch) -> tuple[Tensor, None]:
         """Return the objective (S,).
 
-        All pairs of a tuple's members are of one group. Each unlabeled image and its successor in the minibatch's
-        random order are not; the first image follows the last.
+        All pairs of a tuple's members are of one group. Each unlabeled image and its successor in
+        the minibatch's random order are not; the first image follows the last.
         """
-        tuples, unlabeled = self.embedding(batch.tuples), self.embedding(batch.unlabeled)
+        tuples = self.embedding(batch.tuples)
+        unlabeled = self.embedding(batch.unlabeled)
         left, right = (tuples[:, :, places].flatten(1, 2) for places in (self.first, self.second))
         same = self.pair_loss(left, right, True)
         other = self.pair_loss(*self.strangers(tuples, unlabeled), False)
@@ -85,22 +92,36 @@ class Pairs(Objective):
         return unlabeled, unlabeled.roll(-1, dims=1)
 
     def measure(self, outputs: Callable[[Tensor], Tensor], test: TestSet) -> list[Tensor]:
-        """Return the two rates (S,), means over selections, which are drawn once and used at every epoch."""
+        """Return the two rates (S,), means over selections, which are drawn once and used at every
+        epoch.
+        """
         if self.drawn is None:
-            self.drawn = np.stack([prototypes(test.train_labels, seed).ravel() for seed in self.seeds])
+            self.drawn = np.stack(
+                [prototypes(test.train_labels, seed).ravel() for seed in self.seeds]
+            )
         distinct, places = np.unique(self.drawn, return_inverse=True)
         by_seed = torch.arange(len(self.drawn), device=self.device)[:, None]
-        chosen = torch.from_numpy(places.reshape(self.drawn.shape)).to(self.device)  # (S, 2 SELECTIONS)
-        own = self.embedding(outputs(test.train_rows(distinct)))[by_seed, chosen]  # (S, 2 SELECTIONS, E)
+        chosen = torch.from_numpy(places.reshape(self.drawn.shape)).to(
+            self.device
+        )  # (S, 2 SELECTIONS)
+        own = self.embedding(outputs(test.train_rows(distinct)))[
+            by_seed, chosen
+        ]  # (S, 2 SELECTIONS, E)
         images = self.embedding(outputs(test.rows))
-        similarities = [self.similarity(images, one) for one in own.split(1, dim=1)]  # positive and negative in turn
+        similarities = [
+            self.similarity(images, one) for one in own.split(1, dim=1)
+        ]  # positive and negative in turn
         pairs = zip(similarities[::2], similarities[1::2], strict=True)
-        rates = [torch.stack(shares(positive > negative, test.sides)) for positive, negative in pairs]
+        rates = [
+            torch.stack(shares(positive > negative, test.sides)) for positive, negative in pairs
+        ]
         return list(torch.stack(rates).mean(dim=0))
 
 
 def prototypes(labels: NDArray[Any], seed: int | str) -> NDArray[np.int64]:
-    """Return indices of a trial's prototypes, (SELECTIONS, 2): a positive and a negative image each."""
+    """Return indices of a trial's prototypes, (SELECTIONS, 2): a positive and a negative image
+    each.
+    """
     columns = []
     for sign, side in ((1, "positive"), (-1, "negative")):
         pool = np.flatnonzero(labels == sign)
@@ -109,17 +130,21 @@ def prototypes(labels: NDArray[Any], seed: int | str) -> NDArray[np.int64]:
 
 
 class Siamese(Pairs):
-    """Siamese network (Koch, 2015): a learned distance of sigmoid embeddings, with binary cross-entropy.
+    """Siamese network (Koch, 2015): a learned distance of sigmoid embeddings, with binary
+    cross-entropy.
 
-    The paper gives the architecture's name and M = 2 and 3, but no loss, no supervision and no scoring. Here, as in
-    Koch, the probability that a pair is of one group is sigmoid(sum_j alpha_j |h_1j - h_2j| + beta), alpha and beta
-    learned. Koch has no beta, but without it the probability for two equal images would always be 1/2.
+    The paper gives the architecture's name and M = 2 and 3, but no loss, no supervision and no
+    scoring. Here, as in Koch, the probability that a pair is of one group is sigmoid(sum_j alpha_j
+    |h_1j - h_2j| + beta), alpha and beta learned. Koch has no beta, but without it the probability
+    for two equal images would always be 1/2.
     """
 
     def begin(self) -> None:
         """Draw the distance's weights, as `torch.nn.Linear` does."""
         super().begin()
-        drawn = np.stack([2 * Stream(seed, "distance weights").uniform(EMBEDDING + 1) - 1 for seed in self.seeds])
+        drawn = np.stack(
+            [2 * Stream(seed, "distance weights").uniform(EMBEDDING + 1) - 1 for seed in self.seeds]
+        )
         values = torch.from_numpy(drawn / EMBEDDING**0.5).float().to(self.device)[:, None]
         self.alpha = values[..., :EMBEDDING].contiguous().requires_grad_()  # (S, 1, E)
         self.beta = values[..., EMBEDDING:].contiguous().requires_grad_()  # (S, 1, 1)
@@ -130,7 +155,9 @@ class Siamese(Pairs):
         return outputs.sigmoid()
 
     def similarity(self, images: Tensor, prototype: Tensor) -> Tensor:
-        """Return the logits (S, N) that images (S, N, E) are of one group with others (S, 1 or N, E)."""
+        """Return the logits (S, N) that images (S, N, E) are of one group with others (S, 1 or N,
+        E).
+        """
         return ((images - prototype).abs() @ self.alpha.mT + self.beta).squeeze(2)
 
     def pair_loss(self, left: Tensor, right: Tensor, same: bool) -> Tensor:
@@ -140,7 +167,9 @@ class Siamese(Pairs):
 
 
 class SiameseMixed(Siamese):
-    """Another reading of the paper: a tuple's first image and an unlabeled one are not of one group."""
+    """Another reading of the paper: a tuple's first image and an unlabeled one are not of one
+    group.
+    """
 
     def strangers(self, tuples: Tensor, unlabeled: Tensor) -> tuple[Tensor, Tensor]:
         """Return embeddings (S, P, E) of as many tuples as unlabeled images."""
@@ -149,7 +178,9 @@ class SiameseMixed(Siamese):
 
 
 class Contrastive(Pairs):
-    """Contrastive loss (Hadsell et al., 2006) on Euclidean distances, scored by cosine similarity."""
+    """Contrastive loss (Hadsell et al., 2006) on Euclidean distances, scored by cosine
+    similarity.
+    """
 
     def pair_loss(self, left: Tensor, right: Tensor, same: bool) -> Tensor:
         """Return Hadsell's loss of each pair, (S, P)."""
@@ -162,20 +193,28 @@ class Contrastive(Pairs):
 
 
 class Proportions(Objective):
-    """Learning from label proportions with the expected proportions, because the exact ones are hidden here.
+    """Learning from label proportions with the expected proportions, because the exact ones are
+    hidden here.
 
-    Empirical proportion risk (Yu et al., 2014) with the cross-entropy between a bag's proportion and its mean predicted
-    probability (Ardehaly and Culotta, 2017; Tsai and Lin, 2020). The proportion of a tuple is taken to be its
-    expectation a (Lemma 6). The unlabeled images form bags of `BAG` in the minibatch's random order, with the
-    proportion pi_+. The two kinds of bags weigh the same. The run's loss is not used.
+    Empirical proportion risk (Yu et al., 2014) with the cross-entropy between a bag's proportion
+    and its mean predicted probability (Ardehaly and Culotta, 2017; Tsai and Lin, 2020). The
+    proportion of a tuple is taken to be its expectation a (Lemma 6). The unlabeled images form bags
+    of `BAG` in the minibatch's random order, with the proportion pi_+. The two kinds of bags weigh
+    the same. The run's loss is not used.
     """
 
     def __call__(self, batch: Batch) -> tuple[Tensor, None]:
         """Return the mean over the two kinds of bags of their mean cross-entropy, (S,)."""
-        task, losses = self.task, []
-        bags = torch.stack([bag.mean(dim=1) for bag in batch.unlabeled.sigmoid().split(BAG, dim=1)], dim=1)  # (S, bags)
+        task = self.task
+        losses = []
+        bags = torch.stack(
+            [bag.mean(dim=1) for bag in batch.unlabeled.sigmoid().split(BAG, dim=1)], dim=1
+        )  # (S, bags)
         share = task.law_of(task.tuple_size).coefficients(task.prior).a
-        for predicted, expected in ((batch.tuples.sigmoid().mean(dim=2), share), (bags, task.prior)):
+        for predicted, expected in (
+            (batch.tuples.sigmoid().mean(dim=2), share),
+            (bags, task.prior),
+        ):
             goal = torch.full_like(predicted, expected)
             losses.append(binary_cross_entropy(predicted, goal, reduction="none").mean(dim=1))
         return torch.stack(losses).mean(dim=0), None
@@ -184,9 +223,10 @@ class Proportions(Objective):
 class Supervised(Objective):
     """Control: the same network on the same images with their true labels, the ceiling.
 
-    Every image of the minibatch, tuple member or unlabeled, counts once, as in ordinary training with the run's loss.
-    The tuples contain more positives than the prior says (a share a, Lemma 6). This is not corrected, because a
-    practitioner who had these images labelled would train on them as they are.
+    Every image of the minibatch, tuple member or unlabeled, counts once, as in ordinary training
+    with the run's loss. The tuples contain more positives than the prior says (a share a, Lemma 6).
+    This is not corrected, because a practitioner who had these images labelled would train on them
+    as they are.
     """
 
     test_measures = ("test_risk",)
@@ -199,15 +239,20 @@ class Supervised(Objective):
         return LOSSES[self.task.loss](margins, 1).mean(dim=1), None
 
 
-def cluster(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any) -> Fitted:
-    """K-Means on concatenated tuples (MacQueen, 1967): mean squared distance to the centroids, and the answers.
+def cluster(
+    task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any
+) -> Fitted:
+    """K-Means on concatenated tuples (MacQueen, 1967): mean squared distance to the centroids, and
+    the answers.
 
-    The paper concatenates "three constituent images" and sets K = 2. It does not say what happens for pairs, how one
-    test image is scored against centroids of M images, or how clusters get their class. Here: k-means++ and the best of
-    ten starts (scikit-learn's default before 1.4) on the grey values of the M members, in order. The unlabeled images
-    form no tuples and are not used. A test image is repeated M times and belongs to the nearer centroid. The clusters
-    are unnamed: the accuracy is that of the better assignment. The published values below 50 % (Table II, prior 0.6,
-    Fashion-MNIST and SVHN; Table III, prior 0.6, EMNIST-Digits) cannot come from it, so there the authors used another.
+    The paper concatenates "three constituent images" and sets K = 2. It does not say what happens
+    for pairs, how one test image is scored against centroids of M images, or how clusters get their
+    class. Here: k-means++ and the best of ten starts (scikit-learn's default before 1.4) on the
+    grey values of the M members, in order. The unlabeled images form no tuples and are not used. A
+    test image is repeated M times and belongs to the nearer centroid. The clusters are unnamed: the
+    accuracy is that of the better assignment. The published values below 50 % (Table II, prior 0.6,
+    Fashion-MNIST and SVHN; Table III, prior 0.6, EMNIST-Digits) cannot come from it, so there the
+    authors used another.
     """
     from sklearn.cluster import KMeans
     from sklearn.metrics.pairwise import euclidean_distances
@@ -218,7 +263,9 @@ def cluster(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any]
 
     random_state = int(Stream(seed, "k-means").integers(2**31, 1)[0])
     tuples = vectors(images[sample.tuples.ravel()]).reshape(len(sample.tuples), -1)
-    with one_thread():  # scikit-learn divides sums among threads, and other rounding can lead to other clusters
+    with (
+        one_thread()
+    ):  # scikit-learn divides sums among threads, and other rounding can lead to other clusters
         clusters = KMeans(n_clusters=2, n_init=STARTS, random_state=random_state).fit(tuples)
     centroids = clusters.cluster_centers_.reshape(2, task.tuple_size, -1)  # (2, M, d)
 
@@ -226,19 +273,27 @@ def cluster(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any]
         with one_thread():
             x = vectors(rows)
             members = range(task.tuple_size)
-            distances = [euclidean_distances(x, centroids[:, member], squared=True) for member in members]  # (N, 2)
+            distances = [
+                euclidean_distances(x, centroids[:, member], squared=True) for member in members
+            ]  # (N, 2)
         return np.argmin(np.sum(distances, axis=0), axis=1) == 1
 
     return clusters.inertia_ / len(tuples), in_cluster_1
 
 
-def cluster_members(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any) -> Fitted:
-    """K-Means on the members of the tuples one by one, another reading of the paper: centroids are single images."""
+def cluster_members(
+    task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any
+) -> Fitted:
+    """K-Means on the members of the tuples one by one, another reading of the paper: centroids are
+    single images.
+    """
     single = TupleData(sample.tuples.reshape(-1, 1), sample.unlabeled)
     return cluster(replace(task, tuple_size=1), seed, single, images)
 
 
-def cluster_means(task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any) -> Fitted:
+def cluster_means(
+    task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any
+) -> Fitted:
     """K-Means on the mean images of the tuples, another reading of the paper."""
     means = (images[sample.tuples] / (255 if images.dtype == np.uint8 else 1)).mean(axis=1)
     single = TupleData(np.arange(len(means))[:, None], sample.unlabeled)
@@ -250,9 +305,10 @@ def nearest_prototype(
 ) -> Fitted:
     """Control: one labelled image per class and no learning; the objective is 0.
 
-    A test image takes the class of the prototype at the smaller Euclidean distance of the grey values. The selections
-    are those of `siamese` and `contrastive`; an answer is the share of them that say positive. What these two reach
-    above it comes from their training, and not from the labels of the prototypes.
+    A test image takes the class of the prototype at the smaller Euclidean distance of the grey
+    values. The selections are those of `siamese` and `contrastive`; an answer is the share of them
+    that say positive. What these two reach above it comes from their training, and not from the
+    labels of the prototypes.
     """
     chosen = images[prototypes(labels, seed)].reshape(SELECTIONS, 2, -1).astype(np.float64)
 
@@ -265,8 +321,10 @@ def nearest_prototype(
 
 
 def always_positive(task: Task, *_: Any) -> Fitted:
-    """Control: one answer for every image, the floor; the objective is its 0-1 risk at the training prior.
+    """Control: one answer for every image, the floor; the objective is its 0-1 risk at the training
+    prior.
 
-    The better of the two constant answers counts, so the accuracy is the majority rate of the test set.
+    The better of the two constant answers counts, so the accuracy is the majority rate of the test
+    set.
     """
     return min(task.prior, 1 - task.prior), lambda images: np.ones(len(images), dtype=bool)

@@ -1,4 +1,6 @@
-"""What came in and what became of it: files, rows, groups and columns, each with a reason where it was not used."""
+"""What came in and what became of it: files, rows, groups and columns, each with a reason where it
+was not used.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ SHOWN = 5  # names in a line of the account
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: what it holds, whether training uses it, and if not, why and what would keep it.
+    """A column of a table: what it holds, whether training uses it, and if not, why and what would
+    keep it.
 
-    `kind` is ``group``, ``count`` (which says something of each group), ``number``, ``truth``, ``date``, ``duration``,
-    ``category``, ``text`` or ``other``.
+    `kind` is ``group``, ``count`` (which says something of each group), ``number``, ``truth``,
+    ``date``, ``duration``, ``category``, ``text`` or ``other``.
     """
 
     name: str
@@ -34,7 +37,8 @@ class Account:
     rows : int
         Rows that were read, or pictures.
     names_written, groups : int
-        Different names of groups as they stand in the file, and as they are after blanks around them were taken away.
+        Different names of groups as they stand in the file, and as they are after blanks around
+        them were taken away.
     columns : list of Column
         All columns of a table, those that name the groups among them.
     notes : list of str
@@ -55,8 +59,14 @@ class Account:
 
     @property
     def left_out(self) -> list[Column]:
-        """The columns that training does not use, but for those that name the groups or say something of them."""
-        return [column for column in self.columns if not column.used and column.kind not in ("group", "count")]
+        """The columns that training does not use, but for those that name the groups or say
+        something of them.
+        """
+        return [
+            column
+            for column in self.columns
+            if not column.used and column.kind not in ("group", "count")
+        ]
 
     def __str__(self) -> str:
         """Return the account in lines."""
@@ -69,13 +79,21 @@ class Account:
         if self.groups:
             lines.append(f"groups: {self.groups}")
         if self.names_written != self.groups:
-            lines[-1] += f"; their names stand in {self.names_written} forms, which differ by blanks alone"
+            lines[-1] += (
+                f"; their names stand in {self.names_written} forms, which differ by blanks alone"
+            )
         if self.rule:
             lines.append(f"rule of the groups: {self.rule}")
         if self.columns:
             lines.append(self._columns())
-        for kind, words in {"category": "categories", "date": "dates", "duration": "durations"}.items():
-            names = [one.name for one in self.columns if one.used and one.kind == kind and not one.reason]
+        for kind, words in {
+            "category": "categories",
+            "date": "dates",
+            "duration": "durations",
+        }.items():
+            names = [
+                one.name for one in self.columns if one.used and one.kind == kind and not one.reason
+            ]
             if names:
                 lines.append(f"taken as {words}: {few(names)}")
         for column in self.columns:

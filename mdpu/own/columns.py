@@ -1,4 +1,5 @@
-"""What the columns of a table become for a classifier: numbers, and a column for each frequent category.
+"""What the columns of a table become for a classifier: numbers, and a column for each frequent
+category.
 
 >>> classifier = make_pipeline(TableEncoder(), MDPUClassifier())
 >>> classifier.fit(data.rows, data.groups)  # of `read_groups`
@@ -18,18 +19,32 @@ from mdpu.errors import UserError, warn
 from mdpu.own.account import Column, few
 from mdpu.own.tables import NAMELESS, cell_text, doubt_of, kind_of, suggest, tidy
 
-KINDS = {"min_frequency": 10, "max_categories": 30}  # categories of a column of text; all others count as one
+KINDS = {
+    "min_frequency": 10,
+    "max_categories": 30,
+}  # categories of a column of text; all others count as one
 NAMES = 0.5  # share of different values in a column of text, from which on it names rows
 ENOUGH = 5  # rows from which on a column that lies outside of what training saw is worth a line
 MISSING = "missing"  # the category of a missing value
 RESERVED = ("answer", "probability")  # columns that `predict` adds
 
-NOUNS = {"number": "numbers", "truth": "truths", "date": "dates", "duration": "durations", "category": "categories"}
-HINTS = {"date": "write dates as 2020-05-07", "duration": "give durations", "truth": "write true and false"}
+NOUNS = {
+    "number": "numbers",
+    "truth": "truths",
+    "date": "dates",
+    "duration": "durations",
+    "category": "categories",
+}
+HINTS = {
+    "date": "write dates as 2020-05-07",
+    "duration": "give durations",
+    "truth": "write true and false",
+}
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Makes numbers of a table: dates are days since 1970, durations days, truths 0 and 1, categories columns.
+    """Makes numbers of a table: dates are days since 1970, durations days, truths 0 and 1,
+    categories columns.
 
     It takes the frames of `read_groups`, and any other.
 
@@ -38,13 +53,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     drop : sequence of str
         Columns to leave out.
     names : float
-        A column of text with more than 30 different values, and more than this share of the rows, names rows: it is
-        left out.
+        A column of text with more than 30 different values, and more than this share of the rows,
+        names rows: it is left out.
 
     Attributes
     ----------
     columns_ : list of dict
-        All columns of the table, as `mdpu.own.account.Column` describes them; `columns` returns these.
+        All columns of the table, as `mdpu.own.account.Column` describes them; `columns` returns
+        these.
     """
 
     def __init__(self, drop: Sequence[str] = (), names: float = NAMES):
@@ -52,16 +68,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.names = names
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
-        """Learn the columns of a frame: what they hold, their categories, and which to leave out and why."""
+        """Learn the columns of a frame: what they hold, their categories, and which to leave out
+        and why.
+        """
         frame, _ = tidy(_frame(X))
         lacking = [name for name in self.drop if name not in frame]
         if lacking:
-            raise UserError(f"there is no column {lacking[0]} to leave out{suggest(lacking[0], [*frame])}")
+            raise UserError(
+                f"there is no column {lacking[0]} to leave out{suggest(lacking[0], [*frame])}"
+            )
         found = [self._describe(str(name), column) for name, column in frame.items()]
         self.columns_ = [vars(column) for column in found]
         used = [column for column in found if column.used]
         if not used:
-            raise UserError(f"no column is left to learn from; left out: {few([column.name for column in found])}")
+            raise UserError(
+                "no column is left to learn from; left out: "
+                f"{few([column.name for column in found])}"
+            )
         reserved = [column.name for column in used if column.name in RESERVED]
         if reserved:
             raise UserError(f"rename the column {reserved[0]}: predict gives answers this name")
@@ -76,7 +99,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.known_ = {}
         if categories:
             texts = frame[categories].fillna(MISSING)
-            self.encoder_ = OneHotEncoder(handle_unknown="infrequent_if_exist", sparse_output=False, **KINDS).fit(texts)
+            self.encoder_ = OneHotEncoder(
+                handle_unknown="infrequent_if_exist", sparse_output=False, **KINDS
+            ).fit(texts)
             self.known_ = {name: sorted(texts[name].unique()) for name in categories}
         return self
 
@@ -102,12 +127,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return names + self._plain()
 
     def transform(self, X: Any) -> pd.DataFrame:
-        """Return a frame of doubles; warn of columns whose values have nothing in common with those of training."""
+        """Return a frame of doubles; warn of columns whose values have nothing in common with those
+        of training.
+        """
         X = _frame(X)
         names = [*map(str, X.columns)]
         lacking = [name for name in self.kinds_ if name not in X]
         if lacking:
-            raise UserError(f"there is no column {few(lacking)}, as in training{suggest(lacking[0], names)}")
+            raise UserError(
+                f"there is no column {few(lacking)}, as in training{suggest(lacking[0], names)}"
+            )
         frame, _ = tidy(X[[*self.kinds_]], text=self.categories())
         plain = {name: self._checked(name, frame[name]) for name in self._plain()}
         encoded = pd.DataFrame(plain, index=frame.index, dtype=np.float64)
@@ -136,24 +165,37 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return Column(name, kind, False, reason, "a name in the header keeps it")
         if kind == "other":
             held = type(column.dropna().iloc[0]).__name__
-            return Column(name, kind, False, f"its cells are neither numbers nor text ({held})", "write them as text")
+            return Column(
+                name,
+                kind,
+                False,
+                f"its cells are neither numbers nor text ({held})",
+                "write them as text",
+            )
         if kind != "text":
             return Column(name, kind, True)
         different = column.nunique()
         if different > max(KINDS["max_categories"], self.names * len(column)):
-            reason = f"{different} different texts in {len(column)} rows name rows rather than describe them"
+            reason = (
+                f"{different} different texts in {len(column)} rows name rows rather than describe "
+                "them"
+            )
             remedy = "numbers, dates such as 2020-05-07 or fewer different texts would keep it"
             doubt = doubt_of(column)
             return Column(name, kind, False, doubt[0] or reason, doubt[1] or remedy)
         return Column(name, "category", True, *doubt_of(column))
 
     def _checked(self, name: str, column: pd.Series) -> pd.Series:
-        """Return a column of new rows as numbers, or raise `UserError` if it holds something else than in training."""
-        kind, known = kind_of(column), self.kinds_[name]
+        """Return a column of new rows as numbers, or raise `UserError` if it holds something else
+        than in training.
+        """
+        kind = kind_of(column)
+        known = self.kinds_[name]
         if column.notna().any() and kind != known and {kind, known} != {"number", "truth"}:
             example = cell_text(column.dropna().iloc[0])[:40]
             raise UserError(
-                f"column {name} held {NOUNS[known]} in training and holds {NOUNS.get(kind, 'text')} now, such as "
+                f"column {name} held {NOUNS[known]} in training and holds "
+                f"{NOUNS.get(kind, 'text')} now, such as "
                 f"{example}; {HINTS.get(known, 'write numbers')}"
             )
         numbers = _numbers(name, column)
@@ -161,7 +203,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         inside = numbers.dropna()
         if seen and len(inside) >= ENOUGH and (inside.max() < seen[0] or inside.min() > seen[1]):
             warn(
-                f"all values of column {name} lie outside of what training saw, {_shown(seen[0], known)} to "
+                f"all values of column {name} lie outside of what training saw, "
+                f"{_shown(seen[0], known)} to "
                 f"{_shown(seen[1], known)}: is its unit another one?"
             )
         return numbers
@@ -172,7 +215,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             example = str(texts.iloc[0])
             names = [one for one in known if one != MISSING]
             warn(
-                f"no value of column {name} was seen in training, such as {example!r}; training knew "
+                f"no value of column {name} was seen in training, such as {example!r}; training "
+                "knew "
                 f"{few([repr(one) for one in names])}{suggest(example, names)}"
             )
 
@@ -206,7 +250,9 @@ def _shown(number: float, kind: str) -> str:
 
 
 def _without_collisions(names: Collection[str], others: Collection[str]) -> list[str]:
-    """Return names of which none is among the others or stands twice: more underscores are put behind."""
+    """Return names of which none is among the others or stands twice: more underscores are put
+    behind.
+    """
     taken = {*map(str, others)}
     free = []
     for name in names:

@@ -1,9 +1,11 @@
-"""Scores of a classifier without labels, from groups whose numbers of positives are known, exactly or within bounds.
+"""Scores of a classifier without labels, from groups whose numbers of positives are known, exactly
+or within bounds.
 
-A held-out classifier says yes to a share t of the positives and f of the negatives. A group of M rows with m positives
-gets m t + (M - m) f answers yes on average, so a regression of the answers on m and M - m gives t and f. Where only
-bounds are known, m is its mean under them at the prior; an unlabeled row is a group of one with m equal to the prior.
-All that is estimated is a sum over rows, so one pair of weights for each group serves for every threshold.
+A held-out classifier says yes to a share t of the positives and f of the negatives. A group of M
+rows with m positives gets m t + (M - m) f answers yes on average, so a regression of the answers on
+m and M - m gives t and f. Where only bounds are known, m is its mean under them at the prior; an
+unlabeled row is a group of one with m equal to the prior. All that is estimated is a sum over rows,
+so one pair of weights for each group serves for every threshold.
 """
 
 from __future__ import annotations
@@ -25,8 +27,11 @@ from mdpu.scores import Estimate, Suspicion, interval
 Floats = NDArray[np.float64]
 LEVEL = 0.95
 BINS = 8
-ADDED = 4  # rows of each class that the least variance takes for granted, half of them wrong, as Agresti and Coull do
-ALIKE = 1e-8  # least eigenvalue of the regression, in units of the largest, at which shares of positives differ
+# rows of each class that the least variance takes for granted, half of them wrong, as Agresti and
+# Coull do
+ADDED = 4
+# least eigenvalue of the regression, in units of the largest, at which shares of positives differ
+ALIKE = 1e-8
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,9 @@ class Counted:
         assert rule.counts is not None
         low, high = rule.counts
         numbers, sizes = np.unique(groups[groups != UNLABELED], return_counts=True)
-        positives = [_mean_count(*one, prior) for one in zip(sizes.tolist(), low, high, strict=True)]
+        positives = [
+            _mean_count(*one, prior) for one in zip(sizes.tolist(), low, high, strict=True)
+        ]
         unlabeled = groups == UNLABELED
         place = np.searchsorted(numbers, groups)
         place[unlabeled] = len(numbers) + np.arange(unlabeled.sum())
@@ -77,14 +84,18 @@ class Counted:
         return np.bincount(self.place, values, len(self.sizes)).astype(np.float64)
 
     def means(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return the means of values (N,) among positives and negatives, (2,), and what each group adds, (2, n)."""
+        """Return the means of values (N,) among positives and negatives, (2,), and what each group
+        adds, (2, n).
+        """
         sums = self.sums(values)
         means = self.weights @ sums
         residuals = sums - self.positives * means[0] - (self.sizes - self.positives) * means[1]
         return means, self.weights * residuals
 
     def rates(self, yes: Floats) -> tuple[Floats, Floats]:
-        """Return the rates of yes among positives and negatives, (2,), and their covariance, (2, 2)."""
+        """Return the rates of yes among positives and negatives, (2,), and their covariance, (2,
+        2).
+        """
         rates, parts = self.means(yes)
         covariance = parts @ parts.T
         numbers = np.array([self.positives.sum(), (self.sizes - self.positives).sum()])
@@ -99,7 +110,9 @@ class Counted:
 
     def _linear(self, yes: Floats, constant: float, slopes: Floats) -> Estimate:
         rates, covariance = self.rates(yes)
-        return interval(float(constant + slopes @ rates), float(slopes @ covariance @ slopes), LEVEL)
+        return interval(
+            float(constant + slopes @ rates), float(slopes @ covariance @ slopes), LEVEL
+        )
 
     def precision(self, yes: Floats) -> Estimate:
         """Return the share of positives among the rows with the answer yes."""
@@ -121,7 +134,9 @@ class Counted:
         return interval(float(value), float(parts @ parts), LEVEL)
 
     def measures(self, scores: Floats) -> dict[str, Estimate]:
-        """Return the scores of `mdpu.scores.scores_without_labels`, with intervals that are cut to [0, 1]."""
+        """Return the scores of `mdpu.scores.scores_without_labels`, with intervals that are cut to
+        [0, 1].
+        """
         yes = (scores > 0).astype(float)
         found = {
             "auc": self.auc(scores),
@@ -142,7 +157,13 @@ class Counted:
             mean = float(expit(scores[inside]).mean())
             value = float(np.clip(share.value, 0, 1))
             rows.append(
-                {"probability": mean, "share": value, "low": share.low, "high": share.high, "rows": int(inside.sum())}
+                {
+                    "probability": mean,
+                    "share": value,
+                    "low": share.low,
+                    "high": share.high,
+                    "rows": int(inside.sum()),
+                }
             )
         return pd.DataFrame(rows)
 
@@ -161,14 +182,17 @@ def _weights(positives: Floats, sizes: Floats) -> Floats:
     eigenvalues = np.linalg.eigvalsh(gram)
     if eigenvalues[0] <= ALIKE * eigenvalues[1]:
         raise UserError(
-            "all groups have the same share of positives, so nothing tells the classes apart; add groups with another "
+            "all groups have the same share of positives, so nothing tells the classes apart; add "
+            "groups with another "
             "share, or unlabeled rows"
         )
     return np.asarray(np.linalg.solve(gram, design) / np.sqrt(sizes))
 
 
 def _weight_below(scores: Floats, weights: Floats) -> Floats:
-    """Return the sum of the weights of rows that score less than each row, those of equal scores counting half."""
+    """Return the sum of the weights of rows that score less than each row, those of equal scores
+    counting half.
+    """
     order = np.argsort(scores, kind="stable")
     cumulated = np.concatenate([[0.0], np.cumsum(weights[order])])
     ordered = scores[order]
@@ -183,7 +207,9 @@ def _cut(estimate: Estimate) -> Estimate:
 
 
 def known_prior(groups: Indices, rule: Rule) -> float | None:
-    """Return the share of positives in the rows of groups, if it is known exactly and there are no others."""
+    """Return the share of positives in the rows of groups, if it is known exactly and there are no
+    others.
+    """
     assert rule.counts is not None
     low, high = rule.counts
     if (groups == UNLABELED).any() or (low != high).any():
@@ -192,14 +218,16 @@ def known_prior(groups: Indices, rule: Rule) -> float | None:
 
 
 def doubtful(scores: Floats, groups: Indices, rule: Rule, prior: float) -> Suspicion:
-    """Rank groups by how little their scores (N,) fit the numbers of positives that are known of them.
+    """Rank groups by how little their scores (N,) fit the numbers of positives that are known of
+    them.
 
-    ``q`` is the probability that a random group with such scores has such a number, ``factor`` how many times likelier
-    the scores are otherwise. Nothing tells how many groups are wrong.
+    ``q`` is the probability that a random group with such scores has such a number, ``factor`` how
+    many times likelier the scores are otherwise. Nothing tells how many groups are wrong.
     """
     assert rule.counts is not None
     numbers = np.unique(groups[groups != UNLABELED])
-    q, rate = np.empty(len(numbers)), np.empty(len(numbers))
+    q = np.empty(len(numbers))
+    rate = np.empty(len(numbers))
     for place, (number, low, high) in enumerate(zip(numbers, *rule.counts, strict=True)):
         members = scores[groups == number]
         law = Law.between(len(members), int(low), int(high))
@@ -207,5 +235,9 @@ def doubtful(scores: Floats, groups: Indices, rule: Rule, prior: float) -> Suspi
         rate[place] = law.rate(prior)
     q, rate = np.clip(q, 1e-9, 1 - 1e-9), np.clip(rate, 1e-9, 1 - 1e-9)
     factor = (1 - q) / (1 - rate) / (q / rate)
-    table = pd.DataFrame({"tuple": np.arange(len(q)), "q": q, "factor": factor, "probability": np.nan})
-    return Suspicion(table.sort_values("factor", ascending=False, kind="stable", ignore_index=True), None)
+    table = pd.DataFrame(
+        {"tuple": np.arange(len(q)), "q": q, "factor": factor, "probability": np.nan}
+    )
+    return Suspicion(
+        table.sort_values("factor", ascending=False, kind="stable", ignore_index=True), None
+    )

@@ -1,4 +1,5 @@
-"""Groups from users' files: a frame, a table, npz, or pictures in folders, with an account of what was read.
+"""Groups from users' files: a frame, a table, npz, or pictures in folders, with an account of what
+was read.
 
 >>> data = read_groups("groups.csv", group="id")
 >>> print(data.account)
@@ -41,15 +42,25 @@ from mdpu.own.tables import (
 )
 from mdpu.prior import row_numbers
 
-NO_GROUP = (str(UNLABELED), "unlabeled", "unlabelled")  # names of a table that say that a row has no group
+NO_GROUP = (
+    str(UNLABELED),
+    "unlabeled",
+    "unlabelled",
+)  # names of a table that say that a row has no group
 ODD = GAPS | {"-", "--", "?", "none"}  # names of groups that may stand for a missing one
-FOLLOWED = 0.9  # share of groups of one row, followed by rows without a group, from which on cells may have been merged
-BEYOND = 2  # times the largest other group that the last one may have after names were filled downwards
+# share of groups of one row, followed by rows without a group, from which on cells may have been
+# merged
+FOLLOWED = 0.9
+BEYOND = (
+    2  # times the largest other group that the last one may have after names were filled downwards
+)
 
 
 @dataclass(frozen=True)
 class GroupReport:
-    """A description of groups before training: counts of groups by size, counts of rows, and names of columns."""
+    """A description of groups before training: counts of groups by size, counts of rows, and names
+    of columns.
+    """
 
     sizes: dict[int, int]
     n_unlabeled: int
@@ -69,8 +80,13 @@ class GroupReport:
             f"{self.n_unlabeled} unlabeled rows, {self.distinct_unlabeled} of them different",
             self.repeated_within and f"{self.repeated_within} groups hold a row more than once",
             self.in_two_groups and f"{self.in_two_groups} rows stand in two groups or more",
-            self.in_group_and_unlabeled and f"{self.in_group_and_unlabeled} unlabeled rows stand in groups too",
-            self.missing and f"missing values: {few([f'{name} {count}' for name, count in self.missing.items()])}",
+            self.in_group_and_unlabeled
+            and f"{self.in_group_and_unlabeled} unlabeled rows stand in groups too",
+            self.missing
+            and (
+                "missing values: "
+                f"{few([f'{name} {count}' for name, count in self.missing.items()])}"
+            ),
             self.constant and f"columns of one value: {few(self.constant)}",
         ]
         return "\n".join(str(line) for line in lines if line)
@@ -78,12 +94,13 @@ class GroupReport:
 
 @dataclass(frozen=True)
 class GroupData:
-    """Rows (N, ...) and groups (N,) for ``fit(rows, groups)``, names of the groups, files of pictures, the report.
+    """Rows (N, ...) and groups (N,) for ``fit(rows, groups)``, names of the groups, files of
+    pictures, the report.
 
-    `account` says what was read and what became of it. `lines` (N,) are the lines of a table's file that the rows stand
-    in, or places in a frame. `raw` is a table as it stands in its file, with all of its columns. `rule` says what is
-    known of the numbers of positives in groups, if that was asked for: then `law` and `counts` are what
-    `TupleClassifier` takes.
+    `account` says what was read and what became of it. `lines` (N,) are the lines of a table's file
+    that the rows stand in, or places in a frame. `raw` is a table as it stands in its file, with
+    all of its columns. `rule` says what is known of the numbers of positives in groups, if that was
+    asked for: then `law` and `counts` are what `TupleClassifier` takes.
     """
 
     rows: Any
@@ -101,7 +118,8 @@ class GroupData:
         rows = self.rows.iloc[places] if isinstance(self.rows, pd.DataFrame) else self.rows[places]
         files = None if self.files is None else [self.files[place] for place in places]
         raw = None if self.raw is None else self.raw.iloc[places]
-        groups, lines = self.groups[places], self.lines[places]
+        groups = self.groups[places]
+        lines = self.lines[places]
         return replace(self, rows=rows, groups=groups, files=files, lines=lines, raw=raw)
 
     @property
@@ -116,11 +134,15 @@ class GroupData:
 
     @property
     def counts(self) -> tuple[Indices, Indices] | None:
-        """The least and the largest number of positives in each group, as ``TupleClassifier.fit`` takes them."""
+        """The least and the largest number of positives in each group, as ``TupleClassifier.fit``
+        takes them.
+        """
         return None if self.rule is None else self.rule.counts
 
     def members(self, rows: Any) -> list[Any]:
-        """Return the rows (N, ...) of each group, as ``fit`` takes them where there are no unlabeled rows."""
+        """Return the rows (N, ...) of each group, as ``fit`` takes them where there are no
+        unlabeled rows.
+        """
         return rows_of_groups(rows, self.groups)
 
 
@@ -141,8 +163,8 @@ def rows_of_groups(rows: Any, groups: Indices) -> list[Any]:
 class Source:
     """What a source holds, as it was read.
 
-    `raw` is a table as it stands in its file, with all of its columns; `rows` are tidy, without the columns of groups.
-    `told` is the column that says something of each group.
+    `raw` is a table as it stands in its file, with all of its columns; `rows` are tidy, without the
+    columns of groups. `told` is the column that says something of each group.
     """
 
     rows: Any
@@ -171,45 +193,56 @@ def read_groups(
     Parameters
     ----------
     source : DataFrame, str or Path
-        A frame; a table, which is a file of .csv, .tsv or .txt, also as .gz, of .xlsx or .parquet. Or an npz file of
-        ``rows`` and ids, or of ``tuples`` and ``unlabeled``. Or a folder of pictures with a folder for each group:
-        pictures beside these, or in `unlabeled`, are unlabeled.
+        A frame; a table, which is a file of .csv, .tsv or .txt, also as .gz, of .xlsx or .parquet.
+        Or an npz file of ``rows`` and ids, or of ``tuples`` and ``unlabeled``. Or a folder of
+        pictures with a folder for each group: pictures beside these, or in `unlabeled`, are
+        unlabeled.
     group : str or sequence of str
-        The column of ids: text or numbers, and missing, or -1, for unlabeled rows. With several columns, rows are of
-        one group if they agree in all of them.
+        The column of ids: text or numbers, and missing, or -1, for unlabeled rows. With several
+        columns, rows are of one group if they agree in all of them.
     table, file : DataFrame, str or Path, optional; and str
-        For pictures that lie together: a table with `group`, and its column of paths below the folder.
+        For pictures that lie together: a table with `group`, and its column of paths below the
+        folder.
     size : (height, width), optional
         The size that pictures are scaled to. Without it, all must have one size.
     law : str, optional
-        The law of the groups, a name of `mdpu.law.named_law`, by default ``dominant``: at least half of the rows are
-        positive.
+        The law of the groups, a name of `mdpu.law.named_law`, by default ``dominant``: at least
+        half of the rows are positive.
     count : str, optional
-        In place of a law, a column with the number of positives in each group: a number, a share, or bounds such as 1-3
-        or 1+. If all groups have one, unlabeled rows may be missing.
+        In place of a law, a column with the number of positives in each group: a number, a share,
+        or bounds such as 1-3 or 1+. If all groups have one, unlabeled rows may be missing.
     label : str, optional
-        A column that says whether each group keeps the law, 1 or 0, as bags of multiple-instance learning are labelled.
+        A column that says whether each group keeps the law, 1 or 0, as bags of multiple-instance
+        learning are labelled.
     **reading
-        How tables are read, where they do not tell: ``sep``, the separator; ``decimal``, the decimal sign;
-        ``encoding``; ``missing``, texts that stand for a missing value, in columns of groups too; ``fill=True`` reads
-        names of groups downwards, where cells below a name are empty; ``dates``, ``day-first`` or ``month-first``;
-        ``sheet``, the title of a sheet of .xlsx, or its place from 1.
+        How tables are read, where they do not tell: ``sep``, the separator; ``decimal``, the
+        decimal sign; ``encoding``; ``missing``, texts that stand for a missing value, in columns of
+        groups too; ``fill=True`` reads names of groups downwards, where cells below a name are
+        empty; ``dates``, ``day-first`` or ``month-first``; ``sheet``, the title of a sheet of
+        .xlsx, or its place from 1.
     """
     if count is not None and label is not None:
         raise UserError(f"count is {count!r} and label is {label!r}; give one of them")
     told = label if count is None else count
-    read = read_rows(source, group, table=table, file=file, size=size, told=told, reading=make_reading(reading))
+    read = read_rows(
+        source, group, table=table, file=file, size=size, told=told, reading=make_reading(reading)
+    )
     assert read.ids is not None
     groups = number_groups(read.ids) if len(read.ids) else read.ids.astype(np.int64)
     column = group if isinstance(group, str) else " ".join(group)
-    for n, what in ((np.sum(groups == UNLABELED), "unlabeled rows"), (np.sum(groups != UNLABELED), "groups")):
+    for n, what in (
+        (np.sum(groups == UNLABELED), "unlabeled rows"),
+        (np.sum(groups != UNLABELED), "groups"),
+    ):
         if not n and (what == "groups" or told is None):
             raise UserError(_nothing(what, column, read))
     places = np.unique(groups[groups != UNLABELED], return_index=True)[1]
     first = read.ids[np.flatnonzero(groups != UNLABELED)[places]]
     names = [str(one) for one in first]
     report = report_groups(read.rows, groups)
-    data = GroupData(read.rows, groups, names, read.files, report, read.account, read.lines, read.raw)
+    data = GroupData(
+        read.rows, groups, names, read.files, report, read.account, read.lines, read.raw
+    )
     if law is None and told is None:
         return data
     return with_rule(data, _make_rule(law, read.told, label is not None, groups, names))
@@ -221,17 +254,22 @@ def with_rule(data: GroupData, rule: Rule) -> GroupData:
     return replace(data, rule=rule, account=replace(data.account, rule=str(rule)))
 
 
-def _make_rule(law: str | None, told: pd.Series | None, is_label: bool, groups: Indices, names: Sequence[str]) -> Rule:
+def _make_rule(
+    law: str | None, told: pd.Series | None, is_label: bool, groups: Indices, names: Sequence[str]
+) -> Rule:
     """Return what a law, or a column of counts or of labels, says."""
     if told is None:
         return Rule(law or "dominant")
     if not is_label:
         if law is not None:
-            raise UserError(f"counts take the place of a law, but the law {law} was given too; leave one out")
+            raise UserError(
+                f"counts take the place of a law, but the law {law} was given too; leave one out"
+            )
         return Rule(counts=read_counts(told, groups, names), column=str(told.name))
     if law is None:
         raise UserError(
-            f"column {told.name} says which groups keep a law, so name it: --law at-least-1 if 1 says that a group has "
+            f"column {told.name} says which groups keep a law, so name it: --law at-least-1 if 1 "
+            "says that a group has "
             "a positive row, --law dominant if it says that at least half are positive"
         )
     bounds = read_labels(told, groups, names, law)
@@ -263,9 +301,9 @@ def read_rows(
 ) -> Source:
     """Return what a source holds, as `read_groups` reads it, with ids if `group` is given.
 
-    Columns of `text` stay text, even where all values look like numbers. `needed` are columns that a table must have.
-    `told` is a column that says something of each group, and is none of the rows'. Pictures get the `mode` ``L`` or
-    ``RGB``, or without it that of all.
+    Columns of `text` stay text, even where all values look like numbers. `needed` are columns that
+    a table must have. `told` is a column that says something of each group, and is none of the
+    rows'. Pictures get the `mode` ``L`` or ``RGB``, or without it that of all.
     """
     reading = reading or Reading()
     keys = [group] if isinstance(group, str) else [*(group or ())]
@@ -309,7 +347,9 @@ def _as_read(name: str, column: pd.Series) -> Column:
 def _said_of_groups(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> pd.Series:
     """Return the column that says something of each group."""
     if name in keys:
-        raise UserError(f"column {name} names the groups, so it cannot say how many of their rows are positive")
+        raise UserError(
+            f"column {name} names the groups, so it cannot say how many of their rows are positive"
+        )
     return column_of(frame, name)
 
 
@@ -340,18 +380,25 @@ def _nothing(what: str, column: str, read: Source) -> str:
         places = "beside the folders of the groups, or in a folder unlabeled"
         if what == "groups":
             places = "in a folder for each group"
-        return f"the source has no {what}: put their pictures {places}; a table names them by --table"
+        return (
+            f"the source has no {what}: put their pictures {places}; a table names them by --table"
+        )
     assert read.ids is not None
     odd = sorted({name for name in read.ids if isinstance(name, str) and name.casefold() in ODD})
     hint = f"; if {odd[0]} means that a row has no group, say --missing {odd[0]}" if odd else ""
     if what == "unlabeled rows":
-        hint += "; if a column says how many rows of each group are positive, name it by --count, or by --label"
+        hint += (
+            "; if a column says how many rows of each group are positive, name it by --count, or "
+            "by --label"
+        )
     return f"the source has no {what}: {column} must be empty in unlabeled rows, else a name{hint}"
 
 
 @dataclass(frozen=True)
 class _Ids:
-    """Names of the groups of rows (N,), None for none; how many there are, and were before blanks were taken away."""
+    """Names of the groups of rows (N,), None for none; how many there are, and were before blanks
+    were taken away.
+    """
 
     names: NDArray[Any]
     written: int
@@ -367,12 +414,15 @@ class _Ids:
             partly = table.isna().any(axis=1) & table.notna().any(axis=1)
             if partly.any():
                 raise UserError(
-                    f"{int(partly.sum())} rows have a value in some of {' and '.join(keys)} and none in others; fill "
+                    f"{int(partly.sum())} rows have a value in some of {' and '.join(keys)} and "
+                    "none in others; fill "
                     "all of them, or none where a row has no group"
                 )
             filled = table.notna().all(axis=1)
             rows = zip(table.itertuples(index=False), filled, strict=True)
-            whole = pd.Series([" / ".join(row) if is_filled else None for row, is_filled in rows], dtype=object)
+            whole = pd.Series(
+                [" / ".join(row) if is_filled else None for row, is_filled in rows], dtype=object
+            )
         else:
             whole = written[0]
         return cls.clean(whole, reading.fill)
@@ -389,7 +439,9 @@ class _Ids:
         without = names.map(lambda name: isinstance(name, str) and name.casefold() in NO_GROUP)
         named = int((without & (names != str(UNLABELED))).sum())
         if named:
-            notes.append(f"rows whose group is called unlabeled were taken as rows without a group: {named}")
+            notes.append(
+                f"rows whose group is called unlabeled were taken as rows without a group: {named}"
+            )
         names = names.mask(without, None)
         if fill:
             notes.append(f"names filled downwards: {int((empty & names.notna()).sum())} rows")
@@ -410,11 +462,13 @@ def _names_as_written(column: pd.Series, reading: Reading) -> pd.Series:
         known = column.dropna()
         if (known % 1 != 0).any():
             raise UserError(
-                "ids are numbers with fractions; names or integers are needed, or missing for unlabeled rows"
+                "ids are numbers with fractions; names or integers are needed, or missing for "
+                "unlabeled rows"
             )
         if (known.abs() >= EXACT).any():
             raise UserError(
-                f"ids of column {column.name} are doubles beyond 2^53, which lost their last digits; give them as "
+                f"ids of column {column.name} are doubles beyond 2^53, which lost their last "
+                "digits; give them as "
                 "integers (Int64) or as text"
             )
     missing = {mark.casefold() for mark in reading.missing}
@@ -448,13 +502,16 @@ def _check_filled(names: pd.Series) -> None:
     others = sizes.drop(last).max()
     if sizes[last] > BEYOND * others:
         raise UserError(
-            f"the last name, {last}, would be filled down to {sizes[last]} rows, and no other group has more than "
+            f"the last name, {last}, would be filled down to {sizes[last]} rows, and no other "
+            "group has more than "
             f"{others}; write -1 into the first row that has no group"
         )
 
 
 def _doubts(names: pd.Series, different: list[str]) -> list[str]:
-    """Return lines on names that may be one, may be none, or stand in the first row of a group only."""
+    """Return lines on names that may be one, may be none, or stand in the first row of a group
+    only.
+    """
     notes = []
     folded = Counter(" ".join(name.casefold().split()) for name in different)
     alike = len(different) - len(folded)
@@ -462,25 +519,32 @@ def _doubts(names: pd.Series, different: list[str]) -> list[str]:
         example = next(one for one, count in folded.items() if count > 1)
         pair = [name for name in different if " ".join(name.casefold().split()) == example][:2]
         notes.append(
-            f"names that differ by capitals or by blanks within alone: {alike}, such as {pair[0]!r} and {pair[1]!r}; "
+            f"names that differ by capitals or by blanks within alone: {alike}, such as "
+            f"{pair[0]!r} and {pair[1]!r}; "
             "they are different groups; write them alike if they are one"
         )
     sizes = names.value_counts()
     for name in different:
         if name.casefold() in ODD:
-            notes.append(f"a group of {sizes[name]} rows is called {name}; if these have no group, --missing {name}")
+            notes.append(
+                f"a group of {sizes[name]} rows is called {name}; if these have no group, "
+                f"--missing {name}"
+            )
     known = names.notna().to_numpy()
     followed = np.append(~known[1:], False)[known]
     if len(sizes) > 1 and sizes.max() == 1 and followed.mean() >= FOLLOWED:
         notes.append(
-            "every group has one row and is followed by unlabeled rows: if cells were merged, or names written once, "
+            "every group has one row and is followed by unlabeled rows: if cells were merged, or "
+            "names written once, "
             "--fill reads them downwards"
         )
     return notes
 
 
 def _read_frame(source: Any, needed: Sequence[str], reading: Reading) -> Table:
-    """Return a frame, or that of a file, as a table; a name of its index that is needed becomes a column."""
+    """Return a frame, or that of a file, as a table; a name of its index that is needed becomes a
+    column.
+    """
     if isinstance(source, pd.DataFrame):
         levels = [name for name in source.index.names if name in needed and name not in source]
         frame = source.reset_index(levels).reset_index(drop=True)
@@ -488,7 +552,9 @@ def _read_frame(source: Any, needed: Sequence[str], reading: Reading) -> Table:
     path = Path(source) if isinstance(source, str | Path) else None
     if path is None or not is_table(path):
         kinds = ", ".join(TABLES)
-        raise UserError(f"source is {printable(str(source))[:200]}; take a frame, a folder, {kinds} or .npz")
+        raise UserError(
+            f"source is {printable(str(source))[:200]}; take a frame, a folder, {kinds} or .npz"
+        )
     return read_table(path, needed, reading)
 
 
@@ -496,16 +562,21 @@ def _tried(path: Path, read: Callable[[Path], Any]) -> Any:
     """Read a file by a function, or raise `UserError`."""
     try:
         return read(path)
-    except Exception as error:  # pandas, pyarrow, zipfile, numpy and Pillow raise different ones for a damaged file
+    # pandas, pyarrow, zipfile, numpy and Pillow raise different ones for a damaged file
+    except Exception as error:
         raise UserError(f"{path} cannot be read: {printable(str(error))[:200]}") from None
 
 
 def _read_arrays(path: Path, keys: Sequence[str]) -> Source:
     if len(keys) > 1:
-        raise UserError(f"{path} is no table, so its groups have one name; give one of {', '.join(keys)}")
+        raise UserError(
+            f"{path} is no table, so its groups have one name; give one of {', '.join(keys)}"
+        )
     rows, ids = _read_npz(path, keys[0] if keys else None)
     found = _Ids.clean(_names_as_written(pd.Series(ids), Reading()), False) if keys else None
-    account = Account(1, 1, {}, len(rows), found.written if found else 0, found.groups if found else 0)
+    account = Account(
+        1, 1, {}, len(rows), found.written if found else 0, found.groups if found else 0
+    )
     return Source(rows, found.names if found else None, account, np.arange(len(rows)))
 
 
@@ -514,15 +585,24 @@ def _read_npz(path: Path, group: str | None) -> tuple[NDArray[Any], NDArray[Any]
     held = _tried(path, lambda own: {**np.load(own, allow_pickle=False)})
     for name in held.keys() & {"rows", "tuples", "unlabeled"}:
         own = held[name]
-        if own.dtype.kind not in "biuf" or not 2 <= own.ndim <= 4 + (name == "tuples") or np.isinf(own).any():
-            raise UserError(f"{path}: {name} is {own.dtype} of shape {own.shape}; finite rows (N, d), or pictures")
+        if (
+            own.dtype.kind not in "biuf"
+            or not 2 <= own.ndim <= 4 + (name == "tuples")
+            or np.isinf(own).any()
+        ):
+            raise UserError(
+                f"{path}: {name} is {own.dtype} of shape {own.shape}; finite rows (N, d), or "
+                "pictures"
+            )
     if group is None and "rows" in held:
         return held["rows"], np.empty(0)
     if group is not None and {"tuples", "unlabeled"} <= held.keys():
         rows, groups = join_groups(held["tuples"], held["unlabeled"])
         return rows, np.where(groups == UNLABELED, UNLABELED, groups // SIZES)
     if not {"rows", group} <= held.keys() or len(held["rows"]) != len(held[group]):
-        raise UserError(f"{path} holds {', '.join(held)}; rows and {group} of one length are needed, or tuples")
+        raise UserError(
+            f"{path} holds {', '.join(held)}; rows and {group} of one length are needed, or tuples"
+        )
     return held["rows"], held[group]
 
 
@@ -536,12 +616,16 @@ def _read_folder(
     told: str | None,
     reading: Reading,
 ) -> Source:
-    """Return pictures with the ids of their groups: from a table, or from the folders that hold them."""
+    """Return pictures with the ids of their groups: from a table, or from the folders that hold
+    them.
+    """
     listed = pictures.list_folder(folder)
     passed = dict(listed.passed_over)
     said = None
     if told is not None and table is None:
-        raise UserError(f"folders of pictures have no column {told}; name a table that has it by --table")
+        raise UserError(
+            f"folders of pictures have no column {told}; name a table that has it by --table"
+        )
     if table is not None:
         tellers = [] if told is None else [told]
         held = _read_frame(table, [*keys, *tellers, file], reading)
@@ -550,14 +634,19 @@ def _read_folder(
         found = _Ids.of(frame, keys, reading) if keys else None
         if told is not None:
             said = _said_of_groups(frame, told, keys)
-        unlisted = len({path.resolve() for path in listed.pictures} - {path.resolve() for path in files})
+        unlisted = len(
+            {path.resolve() for path in listed.pictures} - {path.resolve() for path in files}
+        )
         if unlisted:
             passed["that the table does not list"] = unlisted
         notes = held.notes
     else:
         files = listed.pictures
         if not files:
-            raise UserError(f"{folder} holds no pictures ({', '.join(pictures.PICTURES)}){_passed_words(passed)}")
+            raise UserError(
+                f"{folder} holds no pictures "
+                f"({', '.join(pictures.PICTURES)}){_passed_words(passed)}"
+            )
         names = pd.Series([pictures.group_of(path, folder) for path in files], dtype=object)
         found = _Ids.clean(names, False) if keys else None
         notes = []
@@ -572,7 +661,9 @@ def _read_folder(
         [],
         notes + (found.notes if found else []),
     )
-    return Source(rows, found.names if found else None, account, np.arange(len(files)), files, told=said)
+    return Source(
+        rows, found.names if found else None, account, np.arange(len(files)), files, told=said
+    )
 
 
 def _passed_words(passed: dict[str, int]) -> str:

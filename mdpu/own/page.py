@@ -1,4 +1,6 @@
-"""The page on a classifier from a user's own groups, ``report/own.html.j2`` in the style of the report."""
+"""The page on a classifier from a user's own groups, ``report/own.html.j2`` in the style of the
+report.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,16 @@ from mdpu.pipeline.report.html import STYLE, TEMPLATES, environment, figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SHOWN, MEMBERS, COLUMNS = 20, 8, 6  # suspicious groups and columns that matter; members of a group; columns of these
+SHOWN, MEMBERS, COLUMNS = (
+    20,
+    8,
+    6,
+)  # suspicious groups and columns that matter; members of a group; columns of these
 NAMING = 2  # columns that name a row
-BLUE, RED, GREY = "#0072B2", "#D55E00", "#999999"  # as in `mdpu.pipeline.report.style`
+# as in `mdpu.pipeline.report.style`
+BLUE = "#0072B2"
+RED = "#D55E00"
+GREY = "#999999"
 
 
 def write_own_page(study: Study, out: Path) -> None:
@@ -34,7 +43,9 @@ def write_own_page(study: Study, out: Path) -> None:
     shown = {
         "study": study,
         "classifier": study.classifier,
-        "importance": study.importance.sort_values("loss", ascending=False, kind="stable").head(SHOWN),
+        "importance": study.importance.sort_values("loss", ascending=False, kind="stable").head(
+            SHOWN
+        ),
         "figures": {name: _figure(study, own) for name, own in draw.items()},
         "style": "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
     }
@@ -44,7 +55,9 @@ def write_own_page(study: Study, out: Path) -> None:
 
 
 def _headings(study: Study, important: list[str]) -> list[str]:
-    """Return the columns that a suspicious row shows: those that name it, which training left out, and what matters."""
+    """Return the columns that a suspicious row shows: those that name it, which training left out,
+    and what matters.
+    """
     if not isinstance(study.data.rows, pd.DataFrame):
         return important[:COLUMNS]
     rows = study.data.rows
@@ -62,12 +75,17 @@ def _figure(study: Study, draw: Callable[[Study, Axes], None]) -> dict[str, Any]
 
 
 def _histogram(study: Study, axis: Axes) -> None:
-    edges, probabilities, unlabeled = (np.linspace(0, 1, 21), expit(study.held_out), study.data.groups == UNLABELED)
+    edges = np.linspace(0, 1, 21)
+    probabilities = expit(study.held_out)
+    unlabeled = study.data.groups == UNLABELED
     for inside, label, colour in ((unlabeled, "unlabeled", BLUE), (~unlabeled, "in groups", RED)):
         if not inside.any():
             continue
         axis.stairs(
-            100 * np.histogram(probabilities[inside], edges)[0] / inside.sum(), edges, label=label, color=colour
+            100 * np.histogram(probabilities[inside], edges)[0] / inside.sum(),
+            edges,
+            label=label,
+            color=colour,
         )
     axis.set(xlabel="probability of being positive", ylabel="rows in percent")
     axis.legend()
@@ -77,13 +95,21 @@ def _calibration(study: Study, axis: Axes) -> None:
     table = study.calibration
     ends = [table["share"] - table["low"], table["high"] - table["share"]]
     axis.plot([0, 1], [0, 1], color=GREY, linestyle="--")
-    axis.errorbar(table["probability"], table["share"], ends, color=BLUE, marker="o", linestyle="", capsize=3)
-    axis.set(xlabel="probability that the classifier gives", ylabel="share of positives", xlim=(0, 1), ylim=(0, 1))
+    axis.errorbar(
+        table["probability"], table["share"], ends, color=BLUE, marker="o", linestyle="", capsize=3
+    )
+    axis.set(
+        xlabel="probability that the classifier gives",
+        ylabel="share of positives",
+        xlim=(0, 1),
+        ylim=(0, 1),
+    )
 
 
 def _curve(study: Study, axis: Axes) -> None:
     n, errors = zip(*study.curve, strict=True)
-    right, ends = [100 * (1 - one.value) for one in errors], [[100 * (one.high - one.value) for one in errors]]
+    right = [100 * (1 - one.value) for one in errors]
+    ends = [[100 * (one.high - one.value) for one in errors]]
     ends += [[100 * (one.value - one.low) for one in errors]]
     prior = study.classifier.prior_
     axis.errorbar(n, right, ends, color=BLUE, marker="o", capsize=3)
@@ -100,8 +126,12 @@ def _members(groups: Indices) -> list[Indices]:
 
 
 def _suspects(study: Study, headings: list[str]) -> list[dict[str, Any]]:
-    """Return the most suspicious groups with their members: the values of some columns, or pictures."""
-    data, tuples, probabilities = study.data, _members(study.data.groups), expit(study.held_out)
+    """Return the most suspicious groups with their members: the values of some columns, or
+    pictures.
+    """
+    data = study.data
+    tuples = _members(study.data.groups)
+    probabilities = expit(study.held_out)
     sign = 1 if study.rule.dominant == "positive" else -1
 
     def member(place: int) -> dict[str, Any]:

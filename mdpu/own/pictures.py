@@ -1,4 +1,6 @@
-"""Pictures as telephones and computers leave them: upright by their orientation, in folders and behind links."""
+"""Pictures as telephones and computers leave them: upright by their orientation, in folders and
+behind links.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,31 @@ from mdpu.own.account import few
 
 PICTURES = (".png", ".jpg", ".jpeg", ".jfif", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 HEIC = (".heic", ".heif")
-UNREAD = (*HEIC, ".avif", ".jp2", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".svg", ".psd", ".pdf", ".mov", ".mp4")
-MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")  # Pillow's, of at most 8 bits a channel
+UNREAD = (
+    *HEIC,
+    ".avif",
+    ".jp2",
+    ".dng",
+    ".cr2",
+    ".cr3",
+    ".nef",
+    ".arw",
+    ".svg",
+    ".psd",
+    ".pdf",
+    ".mov",
+    ".mp4",
+)
+MODES = (
+    "1",
+    "L",
+    "LA",
+    "P",
+    "RGB",
+    "RGBA",
+    "CMYK",
+    "YCbCr",
+)  # Pillow's, of at most 8 bits a channel
 UNLABELED = ("unlabeled", "unlabelled")
 HIDDEN = (".", "@", "__MACOSX")  # how files and folders begin that a system made
 
@@ -43,7 +68,9 @@ def can_read_heic() -> bool:
 
 
 def list_folder(folder: Path) -> Listing:
-    """Return the pictures below a folder, in order; links are followed, hidden files and folders are passed over."""
+    """Return the pictures below a folder, in order; links are followed, hidden files and folders
+    are passed over.
+    """
     readable = (*PICTURES, *HEIC) if can_read_heic() else PICTURES
     pictures = []
     passed: Counter[str] = Counter()
@@ -67,7 +94,9 @@ def list_folder(folder: Path) -> Listing:
 
 
 def _walk(folder: Path, above: tuple[Any, ...]) -> list[Path]:
-    """Return the files below a folder; a link that leads back to a folder above it is not followed."""
+    """Return the files below a folder; a link that leads back to a folder above it is not
+    followed.
+    """
     identity = folder.resolve()
     if identity in above:
         return []
@@ -75,7 +104,9 @@ def _walk(folder: Path, above: tuple[Any, ...]) -> list[Path]:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise UserError(f"{folder} could not be read ({error.strerror}); fix that and run again") from None
+        raise UserError(
+            f"{folder} could not be read ({error.strerror}); fix that and run again"
+        ) from None
     for entry in entries:
         path = folder / entry.name
         if entry.is_dir():
@@ -86,15 +117,21 @@ def _walk(folder: Path, above: tuple[Any, ...]) -> list[Path]:
 
 
 def group_of(path: Path, folder: Path) -> str | None:
-    """Return the name of the folder that holds a picture, below `folder`, or None if the picture is unlabeled."""
+    """Return the name of the folder that holds a picture, below `folder`, or None if the picture is
+    unlabeled.
+    """
     parts = path.relative_to(folder).parts[:-1]
     if not parts or parts[0].strip().casefold() in UNLABELED:
         return None
     return "/".join(parts)
 
 
-def read_picture(path: Path, mode: str | None = None, size: tuple[int, int] | None = None) -> NDArray[np.uint8]:
-    """Return a picture as people see it, (H, W) if it is grey, or (H, W, 3): turned by its EXIF orientation."""
+def read_picture(
+    path: Path, mode: str | None = None, size: tuple[int, int] | None = None
+) -> NDArray[np.uint8]:
+    """Return a picture as people see it, (H, W) if it is grey, or (H, W, 3): turned by its EXIF
+    orientation.
+    """
     from PIL import Image, ImageOps
 
     with Image.open(path) as picture:
@@ -107,10 +144,15 @@ def read_picture(path: Path, mode: str | None = None, size: tuple[int, int] | No
         return np.asarray(plain)
 
 
-def read_pictures(files: Collection[Path], size: tuple[int, int] | None, mode: str | None) -> NDArray[np.uint8]:
-    """Return pictures (N, H, W) if all are grey, or (N, H, W, 3); raise one `UserError` for all that are damaged."""
+def read_pictures(
+    files: Collection[Path], size: tuple[int, int] | None, mode: str | None
+) -> NDArray[np.uint8]:
+    """Return pictures (N, H, W) if all are grey, or (N, H, W, 3); raise one `UserError` for all
+    that are damaged.
+    """
     can_read_heic()
-    pictures, damaged = [], []
+    pictures = []
+    damaged = []
     for path in files:
         try:
             pictures.append(read_picture(path, mode, size))
@@ -122,9 +164,13 @@ def read_pictures(files: Collection[Path], size: tuple[int, int] | None, mode: s
         count = f"{len(damaged)} pictures" if len(damaged) > 1 else "a picture"
         raise UserError(f"{count} cannot be read: {few(damaged)}; mend or remove what is damaged")
     if len({picture.ndim for picture in pictures}) > 1:
-        pictures = [np.repeat(one[..., None], 3, axis=2) if one.ndim == 2 else one for one in pictures]
+        pictures = [
+            np.repeat(one[..., None], 3, axis=2) if one.ndim == 2 else one for one in pictures
+        ]
     shapes = Counter(picture.shape[:2] for picture in pictures)
     if len(shapes) > 1:
         sizes = few([str(shape) for shape in shapes])
-        raise UserError(f"pictures have the sizes {sizes}; give size=(height, width), or --size HEIGHT WIDTH")
+        raise UserError(
+            f"pictures have the sizes {sizes}; give size=(height, width), or --size HEIGHT WIDTH"
+        )
     return np.stack(pictures)

@@ -1,8 +1,9 @@
-"""A classifier from a user's own files, what is known of it without labels, and predictions for new rows.
+"""A classifier from a user's own files, what is known of it without labels, and predictions for new
+rows.
 
-``python -m mdpu fit`` and ``predict`` call this; ``docs/how-to/from-files.md`` shows them. All numbers about a
-classifier come from folds of whole groups: each row is scored by a model that has seen neither it nor its group, unless
-the row stands in another group, too.
+``python -m mdpu fit`` and ``predict`` call this; ``docs/how-to/from-files.md`` shows them. All
+numbers about a classifier come from folds of whole groups: each row is scored by a model that has
+seen neither it nor its group, unless the row stands in another group, too.
 """
 
 from __future__ import annotations
@@ -47,21 +48,27 @@ from mdpu.prior import columns_apart, without_repeats
 from mdpu.saving import load, save, with_last
 
 FOLDS = 5
-PARTS = (8, 4, 2, 1)  # of the groups in training, the learning curve has an eighth, a quarter, a half, and all
+PARTS = (
+    8,
+    4,
+    2,
+    1,
+)  # of the groups in training, the learning curve has an eighth, a quarter, a half, and all
 LEAST = 20  # groups in such a part
 LOOKED_AT = 200  # columns whose importance is measured, at most
 SLICES = 5  # of a column by its values, which are compared to tell whether it may be important
-MISFIT = "the law fits at none"  # words of the classifier where groups and rows differ by more than the class
+# words of the classifier where groups and rows differ by more than the class
+MISFIT = "the law fits at none"
 
 
 @dataclass(frozen=True)
 class Study:
     """A classifier, or the pipeline that ends in it, and what is known of it without labels.
 
-    `importance` says by how much the AUC falls where a column's values are exchanged between rows: ``loss``, the mean
-    over folds, ``low`` and ``high``, the least and the largest. For pictures it is empty. Of more
-    than `LOOKED_AT` columns it has those that `rank_columns` names first; `n_columns` is the number
-    of all.
+    `importance` says by how much the AUC falls where a column's values are exchanged between rows:
+    ``loss``, the mean over folds, ``low`` and ``high``, the least and the largest. For pictures it
+    is empty. Of more than `LOOKED_AT` columns it has those that `rank_columns` names first;
+    `n_columns` is the number of all.
     """
 
     data: GroupData  # as it was learned from: repeated unlabeled rows stand once
@@ -93,8 +100,8 @@ def fit_groups(
 ) -> Study:
     """Write a classifier and its groups, ranked, to a folder; return what is known of it.
 
-    `source`, `group` and `options` are the arguments of `read_groups`, `parameters` those of `MDPUClassifier` and
-    ``positive_by`` of `TupleClassifier`; `drop` names columns to leave out.
+    `source`, `group` and `options` are the arguments of `read_groups`, `parameters` those of
+    `MDPUClassifier` and ``positive_by`` of `TupleClassifier`; `drop` names columns to leave out.
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; name a folder")
@@ -118,7 +125,9 @@ def fit_groups(
 
 
 def _ranked(study: Study) -> pd.DataFrame:
-    """Return the groups by name, the most suspicious first; those of a table with the line of their first row."""
+    """Return the groups by name, the most suspicious first; those of a table with the line of their
+    first row.
+    """
     data = study.data
     ranked = study.suspicion.tuples.rename(columns={"tuple": "group"})
     places = ranked["group"].to_numpy()
@@ -130,7 +139,9 @@ def _ranked(study: Study) -> pd.DataFrame:
 
 
 def _for_file(study: Study) -> Any:
-    """Return the estimator with the name of its law, where that is a function, which no file holds."""
+    """Return the estimator with the name of its law, where that is a function, which no file
+    holds.
+    """
     if not callable(getattr(study.classifier, "law", None)) or study.rule.law == "dominant":
         return study.estimator
 
@@ -159,20 +170,35 @@ def predict_rows(model: Path, source: Any, out: Path, options: dict[str, Any]) -
     if not (model / "rows.json").exists():
         raise UserError(f"{model} is not a folder that fit wrote")
     if out.suffix not in (".csv", ".parquet"):
-        raise UserError(f"{out} is neither a .csv nor a .parquet file; answers are written as one of these")
-    held, classifier = read_json(model / "rows.json"), load(model / "classifier.skops")
+        raise UserError(
+            f"{out} is neither a .csv nor a .parquet file; answers are written as one of these"
+        )
+    held = read_json(model / "rows.json")
+    classifier = load(model / "classifier.skops")
     shape = held.get("shape", ())
-    size, mode = None, None
+    size = None
+    mode = None
     if len(shape) > 1:
         size = shape[:2]
         mode = "RGB" if len(shape) == 3 else "L"
     needed = held.get("columns", [])
     files = {name: options.pop(name) for name in ("table", "file") if name in options}
     reading = make_reading(options)
-    read = read_rows(source, **files, size=size, mode=mode, needed=needed, text=held.get("text", ()), reading=reading)
+    read = read_rows(
+        source,
+        **files,
+        size=size,
+        mode=mode,
+        needed=needed,
+        text=held.get("text", ()),
+        reading=reading,
+    )
     rows = read.rows
     if not len(rows) or isinstance(rows, pd.DataFrame) != ("columns" in held):
-        raise UserError(f"{source} has no rows, or not those of the training: a table for pictures, or the reverse")
+        raise UserError(
+            f"{source} has no rows, or not those of the training: a table for pictures, or the "
+            "reverse"
+        )
     shown = pd.DataFrame({"row": range(len(rows))})
     account = read.account
     if read.files is not None:
@@ -186,8 +212,13 @@ def predict_rows(model: Path, source: Any, out: Path, options: dict[str, Any]) -
         print(f"the classifier learned from groups by this rule: {held['rule']}", file=sys.stderr)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        shown = shown.assign(answer=classifier.predict(rows), probability=classifier.predict_proba(rows)[:, 1].round(9))
-    for text in dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, UserWarning)):
+        shown = shown.assign(
+            answer=classifier.predict(rows),
+            probability=classifier.predict_proba(rows)[:, 1].round(9),
+        )
+    for text in dict.fromkeys(
+        str(one.message) for one in caught if issubclass(one.category, UserWarning)
+    ):
         print(f"warning: {text}", file=sys.stderr)
     if out.suffix == ".parquet":
         mixed = [name for name, column in shown.items() if len({*map(type, column.dropna())}) > 1]
@@ -198,13 +229,20 @@ def predict_rows(model: Path, source: Any, out: Path, options: dict[str, Any]) -
 
 
 def _check_columns(source: Any, names: Sequence[str], needed: Sequence[str]) -> None:
-    """Raise `UserError` unless new rows have the columns of the training, and none that answers get."""
+    """Raise `UserError` unless new rows have the columns of the training, and none that answers
+    get.
+    """
     lacking = [name for name in needed if name not in names]
     if lacking:
         hint = suggest(lacking[0], names)
-        raise UserError(f"{source} lacks the columns {few(lacking)}, which the classifier was trained on{hint}")
+        raise UserError(
+            f"{source} lacks the columns {few(lacking)}, which the classifier was trained on{hint}"
+        )
     if {*RESERVED} & {*names}:
-        raise UserError(f"{source} has a column answer or probability; rename it, because answers get these names")
+        raise UserError(
+            f"{source} has a column answer or probability; rename it, because answers get these "
+            "names"
+        )
 
 
 def _used(column: Column, needed: Sequence[str]) -> Column:
@@ -221,7 +259,10 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
     n = len(data.names) * (FOLDS - 1) / FOLDS
     parts = [part for part in PARTS if part == 1 or n / part >= LEAST]
     total = 1 + FOLDS * len(parts)
-    with progress("training", total, "models") as bar, warnings.catch_warnings(record=True) as caught:
+    with (
+        progress("training", total, "models") as bar,
+        warnings.catch_warnings(record=True) as caught,
+    ):
         warnings.simplefilter("always")
         trainer = Trainer(data, rule)
         estimator = _estimator(data, drop, _classifier(data, rule, parameters))
@@ -251,7 +292,9 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
                 found[part][held] = model.decision_function(take_rows(rows, held))
                 bar.update()
             models.append((model, held))
-    judge = CountedJudge(classifier, rule, groups) if rule.counts else Judge(classifier, rows, groups)
+    judge = (
+        CountedJudge(classifier, rule, groups) if rule.counts else Judge(classifier, rows, groups)
+    )
     parts_of = _parts_of_columns(estimator, rows)
     looked_at = rank_columns(rows, parts_of, found[1])[:LOOKED_AT]
     return Study(
@@ -273,15 +316,23 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
 def _check(data: GroupData, rule: Rule, parameters: dict[str, Any]) -> None:
     """Raise `UserError` where training would end in nothing that can be judged."""
     if len(data.names) < 2 * FOLDS:
-        raise UserError(f"{len(data.names)} groups are too few; {2 * FOLDS} or more are needed to hold some out")
+        raise UserError(
+            f"{len(data.names)} groups are too few; {2 * FOLDS} or more are needed to hold some out"
+        )
     asked = [parameters.get(name) for name in ("prior", "guess_prior", "positive_by")]
     rule.check_identified(data.sizes.tolist(), asked[0], bool(asked[1]), asked[2])
 
 
 def _in_groups(text: str, data: GroupData, estimator: Any) -> str:
-    """Return a sentence of the classifier in the words of the command, with the columns to leave out."""
+    """Return a sentence of the classifier in the words of the command, with the columns to leave
+    out.
+    """
     text = text.replace("tuple", "group")
-    if MISFIT not in text or not isinstance(estimator, Pipeline) or not (data.groups == UNLABELED).any():
+    if (
+        MISFIT not in text
+        or not isinstance(estimator, Pipeline)
+        or not (data.groups == UNLABELED).any()
+    ):
         return text
     rows = estimator[0].transform(data.rows)
     sources = estimator[0].sources()
@@ -290,9 +341,13 @@ def _in_groups(text: str, data: GroupData, estimator: Any) -> str:
     for place, area in apart:
         areas.setdefault(sources[place], area)
     shown = few([f"{name} ({area:.2f})" for name, area in areas.items()])
-    told = f"{text.partition(MISFIT)[0]}{MISFIT}, so they differ by more than the class, or groups break the rule"
+    told = (
+        f"{text.partition(MISFIT)[0]}{MISFIT}, so they differ by more than the class, or groups "
+        "break the rule"
+    )
     return (
-        f"{told}; the columns that tell them apart best are {shown}: leave out one that says where a row comes from, "
+        f"{told}; the columns that tell them apart best are {shown}: leave out one that says where "
+        "a row comes from, "
         f"such as by --drop {shlex.quote(next(iter(areas)))}"
     )
 
@@ -302,7 +357,9 @@ def _classifier(data: GroupData, rule: Rule, parameters: dict[str, Any]) -> Any:
     plain = {name: value for name, value in parameters.items() if name != "positive_by"}
     if rule.law == "dominant" and rule.counts is None:
         if parameters.get("positive_by") is not None:
-            raise UserError("positive_by is given, but the law dominant tells the classes apart; leave it out")
+            raise UserError(
+                "positive_by is given, but the law dominant tells the classes apart; leave it out"
+            )
         return MDPUClassifier(**plain | {"dominant": rule.dominant})
     if rule.counts is not None:
         return TupleClassifier(**parameters)
@@ -340,7 +397,9 @@ def _folds(count: int, rows: Any, groups: Indices) -> Iterator[tuple[Indices, In
 
 
 class Judge:
-    """What groups of a law, and unlabeled rows, say of scores (N,) by models that had not seen them."""
+    """What groups of a law, and unlabeled rows, say of scores (N,) by models that had not seen
+    them.
+    """
 
     def __init__(self, classifier: Any, rows: Any, groups: Indices):
         self.classifier = classifier
@@ -425,16 +484,22 @@ def _last(estimator: Any) -> Any:
 
 
 def _estimator(data: GroupData, drop: Sequence[str], classifier: Any) -> Any:
-    """Return what is trained: the classifier, or for a table a pipeline that makes numbers of its columns first."""
+    """Return what is trained: the classifier, or for a table a pipeline that makes numbers of its
+    columns first.
+    """
     if isinstance(data.rows, pd.DataFrame):
         return make_pipeline(TableEncoder(tuple(drop)), classifier)
     if drop:
-        raise UserError(f"there are no columns to leave out ({', '.join(drop)}): the rows are no table")
+        raise UserError(
+            f"there are no columns to leave out ({', '.join(drop)}): the rows are no table"
+        )
     return classifier
 
 
 def _without_repeats(data: GroupData, estimator: Any) -> tuple[GroupData, Any]:
-    """Return data in which repeated unlabeled rows stand once, and their rows as the classifier gets them."""
+    """Return data in which repeated unlabeled rows stand once, and their rows as the classifier
+    gets them.
+    """
     rows = estimator[0].transform(data.rows) if isinstance(estimator, Pipeline) else data.rows
     if not (data.groups == UNLABELED).any():
         return data, rows
@@ -445,7 +510,8 @@ def _without_repeats(data: GroupData, estimator: Any) -> tuple[GroupData, Any]:
 
 def _error(classifier: Any, held_out: NDArray[np.float64], groups: Indices) -> scores.Estimate:
     """Return the error rate that scores of folds are estimated to have, as `risk_estimate` does."""
-    sample, profile = sample_of(groups), scores.estimated_profile(classifier)
+    sample = sample_of(groups)
+    profile = scores.estimated_profile(classifier)
 
     def at(prior: float) -> dict[str, scores.Estimate]:
         return {"risk": scores.estimated_risk(held_out > 0, sample, prior, classifier.law_of, 0.95)}
@@ -505,13 +571,21 @@ def _importance(
     """Return by how much the AUC of each fold falls where a column is permuted."""
     if not parts_of:
         return pd.DataFrame({"column": [], "loss": [], "low": [], "high": []})
-    lost = [_lost(model, take_rows(rows, held), groups[held], parts_of, judge) for model, held in models]
-    low, mean, high = np.min(lost, axis=0), np.mean(lost, axis=0), np.max(lost, axis=0)
+    lost = [
+        _lost(model, take_rows(rows, held), groups[held], parts_of, judge) for model, held in models
+    ]
+    low = np.min(lost, axis=0)
+    mean = np.mean(lost, axis=0)
+    high = np.max(lost, axis=0)
     return pd.DataFrame({"column": [*parts_of], "loss": mean, "low": low, "high": high})
 
 
 def _lost(
-    model: Any, rows: Any, groups: Indices, parts_of: dict[str, list[int]], judge: Judge | CountedJudge
+    model: Any,
+    rows: Any,
+    groups: Indices,
+    parts_of: dict[str, list[int]],
+    judge: Judge | CountedJudge,
 ) -> list[float]:
     """Return the AUC on held-out rows less that with each column permuted, its parts alike."""
     auc = judge.auc_of(model, rows, groups)

@@ -1,6 +1,8 @@
-"""Tables as people have them: separators, encodings, Excel and Parquet, and numbers with a few marks among them.
+"""Tables as people have them: separators, encodings, Excel and Parquet, and numbers with a few
+marks among them.
 
-What is beyond doubt is done and said in a line. What is in doubt is a sentence with the option that settles it.
+What is beyond doubt is done and said in a line. What is in doubt is a sentence with the option that
+settles it.
 """
 
 from __future__ import annotations
@@ -30,14 +32,48 @@ DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 TABLES = (*DELIMITED, ".parquet", ".xlsx")
 NAMELESS = "Unnamed: "  # how pandas calls a column without a name, by its place
 REGULAR = 0.9  # share of the lines that a separator divides alike
-BOMS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+BOMS = {
+    b"\xef\xbb\xbf": "utf-8-sig",
+    b"\xff\xfe\0\0": "utf-32",
+    b"\xff\xfe": "utf-16",
+    b"\xfe\xff": "utf-16",
+}
 
 # Texts that stand for a missing value in every column, as pandas reads them.
 GAPS = {"", "#n/a", "#na", "-nan", "<na>", "n/a", "na", "nan", "none", "null"}
 # Texts that stand for one in a column that else holds numbers.
-MARKS = {"?", "-", "--", "---", "–", "—", ".", "..", "...", "*", "x", "n.a.", "n. a.", "k.a.", "k. a.", "(null)", "nil"}
-MARKS |= {"missing", "unknown", "#div/0!", "#value!", "#ref!", "#num!", "#null!", "#name?", "keine angabe"}
-MOSTLY = 0.5  # share of numbers from which on a column is one of numbers with marks, or with values to ask about
+MARKS = {
+    "?",
+    "-",
+    "--",
+    "---",
+    "–",
+    "—",
+    ".",
+    "..",
+    "...",
+    "*",
+    "x",
+    "n.a.",
+    "n. a.",
+    "k.a.",
+    "k. a.",
+    "(null)",
+    "nil",
+}
+MARKS |= {
+    "missing",
+    "unknown",
+    "#div/0!",
+    "#value!",
+    "#ref!",
+    "#num!",
+    "#null!",
+    "#name?",
+    "keine angabe",
+}
+# share of numbers from which on a column is one of numbers with marks, or with values to ask about
+MOSTLY = 0.5
 TRUTHS = {"true": True, "false": False}
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 DOTTED = re.compile(r"\d?\d\.\d?\d\.\d{4}")  # the day first wherever dates have dots
@@ -48,7 +84,23 @@ MONEY = re.compile(
     r"(?:(?P<minus>[+−-]) ?)?(?P<before>R\$|[€$£¥₹₽₺]|[A-Z]{3}|kr|Fr\.)?\s*(?P<amount>.*?)"
     r"\s*(?P<behind>[€$£¥₹₽₺]|[A-Z]{3}|kr|zł|Kč|Ft)?"
 )
-CODES = {"AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HUF", "INR", "JPY", "KRW", "MXN", "NOK"}
+CODES = {
+    "AUD",
+    "BRL",
+    "CAD",
+    "CHF",
+    "CNY",
+    "CZK",
+    "DKK",
+    "EUR",
+    "GBP",
+    "HUF",
+    "INR",
+    "JPY",
+    "KRW",
+    "MXN",
+    "NOK",
+}
 CODES |= {"NZD", "PLN", "SEK", "TRY", "USD", "ZAR"}
 BLANKS = " \u00a0\u2009\u202f"  # between the digits of thousands
 EXACT = 2**53  # integers beyond are not exact in a double
@@ -56,7 +108,9 @@ EXACT = 2**53  # integers beyond are not exact in a double
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is to be read: what the options say; None and empty where the file itself tells."""
+    """How a table is to be read: what the options say; None and empty where the file itself
+    tells.
+    """
 
     sep: str | None = None
     decimal: str | None = None
@@ -82,7 +136,8 @@ class Reading:
 
 @dataclass
 class Table:
-    """A table as it stands in a file: cells (text, where the file has no types), lines of the rows, what is to be said.
+    """A table as it stands in a file: cells (text, where the file has no types), lines of the rows,
+    what is to be said.
 
     `separator` is None where none divides the cells.
     """
@@ -102,7 +157,8 @@ def is_table(path: Path) -> bool:
 
 
 def read_table(path: Path, needed: Sequence[str] = (), reading: Reading | None = None) -> Table:
-    """Return a table as it stands in a file; `needed` are names that its header must hold, if they are known.
+    """Return a table as it stands in a file; `needed` are names that its header must hold, if they
+    are known.
 
     Raises
     ------
@@ -122,8 +178,12 @@ def read_table(path: Path, needed: Sequence[str] = (), reading: Reading | None =
     except (UserError, MemoryError):
         raise
     except ModuleNotFoundError as error:
-        raise UserError(f"{path} needs {error.name} to be read; run pip install {error.name}") from None
-    except Exception as error:  # pandas, pyarrow, zipfile and openpyxl raise different ones for a damaged file
+        raise UserError(
+            f"{path} needs {error.name} to be read; run pip install {error.name}"
+        ) from None
+    except (
+        Exception
+    ) as error:  # pandas, pyarrow, zipfile and openpyxl raise different ones for a damaged file
         raise UserError(f"{path} cannot be read: {printable(str(error))[:200]}") from None
 
 
@@ -147,7 +207,9 @@ def _read_delimited(path: Path, needed: Sequence[str], reading: Reading) -> Tabl
             records.append(record)
             lines.append(reader.line_num)
     except csv.Error as error:
-        raise UserError(f"{path}, line {reader.line_num}: {error}; mend the quotes of that line") from None
+        raise UserError(
+            f"{path}, line {reader.line_num}: {error}; mend the quotes of that line"
+        ) from None
     table = _tabulate(path, records, lines, needed, notes)
     table.separator = separator
     return table
@@ -165,24 +227,36 @@ def _decode(path: Path, encoding: str | None) -> tuple[str, list[str]]:
     try:
         text = data.decode(encoding or "utf-8")
     except LookupError:
-        raise UserError(f"encoding is {encoding!r}, which Python does not know; such as utf-8 or cp1252") from None
+        raise UserError(
+            f"encoding is {encoding!r}, which Python does not know; such as utf-8 or cp1252"
+        ) from None
     except UnicodeDecodeError:
         if encoding is not None:
-            raise UserError(f"{path} is not in {encoding}; name its encoding by --encoding") from None
+            raise UserError(
+                f"{path} is not in {encoding}; name its encoding by --encoding"
+            ) from None
     else:
         if "\0" in text:
-            raise UserError(f"{path} holds null characters; name its encoding by --encoding, such as utf-16-le")
+            raise UserError(
+                f"{path} holds null characters; name its encoding by --encoding, such as utf-16-le"
+            )
         return text.removeprefix("\ufeff"), []
     try:
-        return data.decode("cp1252"), ["the encoding is not UTF-8 and was taken as Windows-1252; --encoding names it"]
+        return data.decode("cp1252"), [
+            "the encoding is not UTF-8 and was taken as Windows-1252; --encoding names it"
+        ]
     except UnicodeDecodeError:
-        raise UserError(f"{path} is neither in UTF-8 nor in Windows-1252; name its encoding by --encoding") from None
+        raise UserError(
+            f"{path} is neither in UTF-8 nor in Windows-1252; name its encoding by --encoding"
+        ) from None
 
 
 def _find_separator(text: str, path: Path, needed: Sequence[str]) -> str:
     """Return the one character that divides the lines of a table alike."""
     usual = "\t" if _suffix(path) in (".tsv", ".tab") else ","
-    regular, headed, named = [], [], []
+    regular = []
+    headed = []
+    named = []
     for separator in SEPARATORS:
         records = _first_records(text, separator)
         widths = Counter(len(record) for record in records)
@@ -209,7 +283,9 @@ def _find_separator(text: str, path: Path, needed: Sequence[str]) -> str:
 
 
 def _first_records(text: str, separator: str, most: int = 1000) -> list[list[str]]:
-    """Return the first records of a table, without lines of comments above it and lines without a cell."""
+    """Return the first records of a table, without lines of comments above it and lines without a
+    cell.
+    """
     records = []
     try:
         for record in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
@@ -222,9 +298,15 @@ def _first_records(text: str, separator: str, most: int = 1000) -> list[list[str
     return records
 
 
-def _tabulate(path: Path, records: list[list[Any]], lines: list[int], needed: Sequence[str], notes: list[str]) -> Table:
-    """Return records as a table: lines above the header and lines without a value are passed over, and said."""
-    filled = [place for place, record in enumerate(records) if any(not _is_blank(cell) for cell in record)]
+def _tabulate(
+    path: Path, records: list[list[Any]], lines: list[int], needed: Sequence[str], notes: list[str]
+) -> Table:
+    """Return records as a table: lines above the header and lines without a value are passed over,
+    and said.
+    """
+    filled = [
+        place for place, record in enumerate(records) if any(not _is_blank(cell) for cell in record)
+    ]
     if not filled:
         raise UserError(f"{path} is empty")
     header_at = _header(records, filled, needed)
@@ -237,53 +319,77 @@ def _tabulate(path: Path, records: list[list[Any]], lines: list[int], needed: Se
     blank = sum(place > header_at for place in range(len(records))) - len(body)
     if blank:
         notes.append(f"lines without a value, passed over: {blank}")
-    rows, short = [], 0
+    rows = []
+    short = 0
     for place in body:
         record = [*records[place]]
         while len(record) > len(names) and _is_blank(record[-1]):
             record.pop()
         if len(record) > len(names):
             raise UserError(
-                f"{path}, line {lines[place]}: it has more values ({len(record)}) than the header has names "
+                f"{path}, line {lines[place]}: it has more values ({len(record)}) than the header "
+                "has names "
                 f"({len(names)}); mend the line, or name the separator by --sep"
             )
         short += len(record) < len(names)
         rows.append(record + [None] * (len(names) - len(record)))
     if short:
-        notes.append(f"lines with fewer values than the header has names: {short}; the rest of them is missing")
+        notes.append(
+            f"lines with fewer values than the header has names: {short}; the rest of them is "
+            "missing"
+        )
     frame = pd.DataFrame(rows, columns=range(len(names)), dtype=object)
-    empty = [place for place, name in enumerate(names) if not name and frame[place].map(_is_blank).all()]
+    empty = [
+        place for place, name in enumerate(names) if not name and frame[place].map(_is_blank).all()
+    ]
     frame = frame.drop(columns=empty)
-    frame.columns = [name or f"{NAMELESS}{place}" for place, name in enumerate(names) if place not in empty]
+    frame.columns = [
+        name or f"{NAMELESS}{place}" for place, name in enumerate(names) if place not in empty
+    ]
     kept = np.array([lines[place] for place in body], np.int64)
     return _without_units(Table(frame, kept, notes))
 
 
 def _is_blank(cell: Any) -> bool:
-    return cell is None or (isinstance(cell, str) and not cell.strip()) or (isinstance(cell, float) and cell != cell)
+    return (
+        cell is None
+        or (isinstance(cell, str) and not cell.strip())
+        or (isinstance(cell, float) and cell != cell)
+    )
 
 
 def _header(records: list[list[Any]], filled: list[int], needed: Sequence[str]) -> int:
-    """Return the place of the header: the first line, unless those above it are titles or comments of one cell."""
+    """Return the place of the header: the first line, unless those above it are titles or comments
+    of one cell.
+    """
     widest = max(len(records[place]) for place in filled)
     for place in filled:
         cells = [str(cell).strip() for cell in records[place] if not _is_blank(cell)]
         is_title = len(cells) == 1 and widest > 1 and cells[0] not in needed
-        is_comment = bool(cells) and cells[0].startswith(("#", "sep=")) and not {*needed} <= {*cells}
+        is_comment = (
+            bool(cells) and cells[0].startswith(("#", "sep=")) and not {*needed} <= {*cells}
+        )
         if not (is_title or (is_comment and {*needed})):
             return place
     return filled[0]
 
 
 def _without_units(table: Table) -> Table:
-    """Return a table without a row of units under the header: it alone keeps two columns or more from being numbers."""
+    """Return a table without a row of units under the header: it alone keeps two columns or more
+    from being numbers.
+    """
     frame = table.frame
     if len(frame) < 3 or not frame.columns.is_unique:
         return table
     units = []
     for _, column in frame.items():
-        first, rest = column.iloc[0], column.iloc[1:]
-        if _is_blank(first) or not isinstance(first, str) or first.strip().casefold() in GAPS | MARKS:
+        first = column.iloc[0]
+        rest = column.iloc[1:]
+        if (
+            _is_blank(first)
+            or not isinstance(first, str)
+            or first.strip().casefold() in GAPS | MARKS
+        ):
             continue
         if _is_measured(first):
             continue
@@ -293,11 +399,18 @@ def _without_units(table: Table) -> Table:
     if len(units) < 2:
         return table
     note = f"line {table.lines[0]} was passed over: it holds no numbers, but units ({few(units)})"
-    return Table(frame.iloc[1:].reset_index(drop=True), table.lines[1:], [*table.notes, note], table.separator)
+    return Table(
+        frame.iloc[1:].reset_index(drop=True),
+        table.lines[1:],
+        [*table.notes, note],
+        table.separator,
+    )
 
 
 def _values(column: pd.Series) -> list[str]:
-    """Return the different values of a column of text, without blanks around them and without marks of missing ones."""
+    """Return the different values of a column of text, without blanks around them and without marks
+    of missing ones.
+    """
     texts = {str(value).strip() for value in column if not _is_blank(value)}
     return [text for text in texts if text.casefold() not in GAPS | MARKS]
 
@@ -318,15 +431,23 @@ def _read_parquet(path: Path, needed: Sequence[str]) -> Table:
     table = pq.read_table(path)
     frame = table.to_pandas()
     notes = []
-    kept = [name for name in frame.index.names if name is not None and name in needed and name not in frame]
+    kept = [
+        name
+        for name in frame.index.names
+        if name is not None and name in needed and name not in frame
+    ]
     lost = [str(name) for name in frame.index.names if name is not None and name not in kept]
     if kept:
         frame = frame.reset_index(kept)
         notes.append(f"{few([*map(str, kept)])} stands in the index of the file")
     if lost:
-        notes.append(f"the index {few(lost)} was not read; reset_index() before writing makes it a column")
+        notes.append(
+            f"the index {few(lost)} was not read; reset_index() before writing makes it a column"
+        )
     for name in {*needed} & {*table.column_names}:
-        if pa.types.is_integer(table.schema.field(name).type):  # with nulls, pandas would make doubles of them
+        if pa.types.is_integer(
+            table.schema.field(name).type
+        ):  # with nulls, pandas would make doubles of them
             frame[name] = pd.Series(table.column(name).to_pylist(), index=frame.index, dtype=object)
     frame = frame.reset_index(drop=True)
     frame.columns = [str(name) for name in frame.columns]
@@ -345,7 +466,8 @@ def _read_excel(path: Path, needed: Sequence[str], wanted: str | None) -> Table:
     if len(sheets) > 1:
         passed_over = [one.title for one in sheets if one is not sheet]
         notes.append(
-            f"of {len(sheets)} sheets {sheet.title} was read, and {len(passed_over)} passed over ({few(passed_over)}); "
+            f"of {len(sheets)} sheets {sheet.title} was read, and {len(passed_over)} passed over "
+            f"({few(passed_over)}); "
             "--sheet names another"
         )
     records = [[*row] for row in sheet.values]
@@ -369,7 +491,10 @@ def _named_sheet(path: Path, sheets: Sequence[Any], wanted: str) -> Any:
     sheet = titles.get(wanted.strip().casefold()) or places.get(wanted.strip())
     if sheet is None:
         names = [one.title for one in sheets]
-        raise UserError(f"{path} has no sheet {wanted} with a table; it has {few(names)}{suggest(wanted, names)}")
+        raise UserError(
+            f"{path} has no sheet {wanted} with a table; it has "
+            f"{few(names)}{suggest(wanted, names)}"
+        )
     return sheet
 
 
@@ -377,7 +502,9 @@ def _named_sheet(path: Path, sheets: Sequence[Any], wanted: str) -> Any:
 
 
 def _number(point: str, comma: str) -> re.Pattern[str]:
-    """Return what a number looks like with a decimal sign, and another one or blanks between thousands."""
+    """Return what a number looks like with a decimal sign, and another one or blanks between
+    thousands.
+    """
     thousands = rf"[1-9][0-9]{{0,2}}(?P<mark>[{comma}{BLANKS}'’])[0-9]{{3}}(?:(?P=mark)[0-9]{{3}})*"
     digits = rf"(?=[{point}]?[0-9])(?:{thousands}|[0-9]*)(?:[{point}][0-9]*)?(?:[eE][+-]?[0-9]+)?"
     return re.compile(rf"[+−-]?(?:{digits}|inf(?:inity)?) ?%?", re.IGNORECASE)
@@ -387,17 +514,24 @@ NUMBERS = {".": _number(".", ","), ",": _number(",", ".")}
 
 
 def tidy(
-    frame: pd.DataFrame, reading: Reading | None = None, text: Collection[str] = (), separator: str | None = None
+    frame: pd.DataFrame,
+    reading: Reading | None = None,
+    text: Collection[str] = (),
+    separator: str | None = None,
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return a frame of doubles, truths, dates, durations and text, and what is to be said on its columns.
+    """Return a frame of doubles, truths, dates, durations and text, and what is to be said on its
+    columns.
 
-    It changes no frame that it returned. Columns of `text` stay text. Numbers are numbers with a decimal comma, with
-    marks between thousands, with a percent sign (12 % is 0.12) or with marks of missing values among them.
+    It changes no frame that it returned. Columns of `text` stay text. Numbers are numbers with a
+    decimal comma, with marks between thousands, with a percent sign (12 % is 0.12) or with marks of
+    missing values among them.
     """
     reading = reading or Reading()
     repeated = [str(name) for name, count in Counter(frame.columns).items() if count > 1]
     if repeated:
-        raise UserError(f"columns share a name: {few(repeated)}; give each column a name of its own")
+        raise UserError(
+            f"columns share a name: {few(repeated)}; give each column a name of its own"
+        )
     plain: dict[Any, pd.Series] = {}
     for name, column in frame.items():
         plain[name] = _native(column, reading)
@@ -418,7 +552,9 @@ def tidy(
 
 
 def kind_of(column: pd.Series) -> str:
-    """Return what a tidy column holds: ``number``, ``truth``, ``date``, ``duration``, ``text`` or ``other``."""
+    """Return what a tidy column holds: ``number``, ``truth``, ``date``, ``duration``, ``text`` or
+    ``other``.
+    """
     kinds = {"b": "truth", "f": "number", "M": "date", "m": "duration"}
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in kinds:
         return kinds[column.dtype.kind]
@@ -430,7 +566,9 @@ def _is_text(column: pd.Series) -> bool:
 
 
 def _native(column: pd.Series, reading: Reading) -> pd.Series:
-    """Return a column by its own type: numbers as doubles, dates without a zone, text and mixed columns as text."""
+    """Return a column by its own type: numbers as doubles, dates without a zone, text and mixed
+    columns as text.
+    """
     dtype: Any = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         column = column.astype(object)
@@ -498,7 +636,9 @@ def cell_text(value: Any) -> str:
 
 
 def without_currency(text: str) -> tuple[str, str]:
-    """Return an amount of money and the sign of its currency; of any other text, itself and nothing."""
+    """Return an amount of money and the sign of its currency; of any other text, itself and
+    nothing.
+    """
     found = MONEY.fullmatch(text)
     if found is None:
         return text, ""
@@ -558,7 +698,9 @@ class _Text:
             self.column = pd.Series(np.nan, index=self.column.index)
             return []
         if {text.casefold() for text in self.texts} <= TRUTHS.keys():
-            self.column = self.column.map(lambda text: TRUTHS[text.casefold()] if isinstance(text, str) else np.nan)
+            self.column = self.column.map(
+                lambda text: TRUTHS[text.casefold()] if isinstance(text, str) else np.nan
+            )
             self.column = self.column.astype(np.float64 if self.column.isna().any() else bool)
             return []
         if all(DATE.match(text) for text in self.texts):
@@ -578,7 +720,10 @@ class _Text:
     def _convert_slashed(self, dates: str | None) -> list[str]:
         forms = self.date_forms
         if not forms:
-            self.doubt = ("some of its dates have the day first and others the month", "write dates as 2020-05-07")
+            self.doubt = (
+                "some of its dates have the day first and others the month",
+                "write dates as 2020-05-07",
+            )
             return []
         form = forms.pop() if len(forms) == 1 else dates
         assert form is not None
@@ -589,18 +734,27 @@ class _Text:
         dates = pd.to_datetime(self.column, format=form, utc=True, errors="coerce")
         wrong = self.column[dates.isna() & self.column.notna()]
         if len(wrong):
-            self.doubt = (f"{wrong.iloc[0]!r} is no date", "mend it, or take it as missing by --missing")
+            self.doubt = (
+                f"{wrong.iloc[0]!r} is no date",
+                "mend it, or take it as missing by --missing",
+            )
             return []
         self.column = _dates(dates)
         return []
 
     def _convert_numbers(self, sign: str) -> list[str]:
         if len(self.currencies) > 1:
-            self.doubt = (f"its amounts are in {' and in '.join(sorted(self.currencies))}", "give one currency")
+            self.doubt = (
+                f"its amounts are in {' and in '.join(sorted(self.currencies))}",
+                "give one currency",
+            )
             return []
         shares = [text for text in self.plain if text.endswith("%")]
         if shares and len(shares) < len(self.plain):
-            self.doubt = ("some of its numbers have a percent sign, and others have none", "write all alike")
+            self.doubt = (
+                "some of its numbers have a percent sign, and others have none",
+                "write all alike",
+            )
             return []
         comma = "," if sign == "." else "."
         removed = str.maketrans(dict.fromkeys(f"{comma}{BLANKS}'’%") | {"−": "-", sign: "."})
@@ -611,7 +765,11 @@ class _Text:
         said = []
         if sign == "," and any(sign in self.bare[text] for text in self.plain):
             said.append("the decimal sign is a comma")
-        if any(mark in self.bare[text].strip("% ") for mark in f"{comma}{BLANKS}'’" for text in self.plain):
+        if any(
+            mark in self.bare[text].strip("% ")
+            for mark in f"{comma}{BLANKS}'’"
+            for text in self.plain
+        ):
             said.append("marks between thousands were taken out")
         if self.currencies:
             said.append(f"the sign {few(sorted(self.currencies))} was taken out")
@@ -634,7 +792,9 @@ class _Text:
 
 
 def doubt_of(column: pd.Series) -> tuple[str, str]:
-    """Return what keeps a tidy column of text from being numbers or dates, and what would mend it; else nothing."""
+    """Return what keeps a tidy column of text from being numbers or dates, and what would mend it;
+    else nothing.
+    """
     text = _Text(str(column.name), column)
     text.convert(_sign_of(text), "day-first")
     return text.doubt or ("", "")
@@ -645,25 +805,38 @@ def _sign_of(text: _Text) -> str:
 
 
 def _decimal_sign(texts: Collection[_Text], separator: str | None) -> str:
-    """Return the decimal sign of a table; raise `UserError` if a column may be read with both, and nothing tells."""
+    """Return the decimal sign of a table; raise `UserError` if a column may be read with both, and
+    nothing tells.
+    """
     texts = [*texts]
     told = {
-        sign for sign, other in ((".", ","), (",", ".")) for one in texts if one.reads(sign) and not one.reads(other)
+        sign
+        for sign, other in ((".", ","), (",", "."))
+        for one in texts
+        if one.reads(sign) and not one.reads(other)
     }
     if len(told) == 1:
         return told.pop()
     for one in texts:
-        if one.reads(".") and one.reads(",") and one.signs and (one.signs != {"."} or separator == ";"):
+        if (
+            one.reads(".")
+            and one.reads(",")
+            and one.signs
+            and (one.signs != {"."} or separator == ";")
+        ):
             example = next(text for text in one.texts if "." in text or "," in text)
             raise UserError(
-                f"column {one.name} holds {example}, whose sign may be that of decimals or of thousands; name the "
+                f"column {one.name} holds {example}, whose sign may be that of decimals or of "
+                "thousands; name the "
                 "decimal sign by --decimal"
             )
     return "."
 
 
 def _date_form(texts: Collection[_Text]) -> str | None:
-    """Return the form of a table's dates with slashes; raise `UserError` if nothing tells where the day stands."""
+    """Return the form of a table's dates with slashes; raise `UserError` if nothing tells where the
+    day stands.
+    """
     forms = [one.date_forms for one in texts]
     told = {form for found in forms if len(found) == 1 for form in found}
     if len(told) == 1:
@@ -671,7 +844,8 @@ def _date_form(texts: Collection[_Text]) -> str | None:
     for one, found in zip(texts, forms, strict=True):
         if len(found) == 2:
             raise UserError(
-                f"column {one.name} holds {one.texts[0]}, whose day may stand first or second; name the form by "
+                f"column {one.name} holds {one.texts[0]}, whose day may stand first or second; "
+                "name the form by "
                 "--dates day-first or --dates month-first"
             )
     return None
@@ -688,11 +862,15 @@ def suggest(name: str, names: Sequence[str]) -> str:
 
 
 def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
-    """Return the one column of a name; raise `UserError`, with the name that was meant, if there is none."""
+    """Return the one column of a name; raise `UserError`, with the name that was meant, if there is
+    none.
+    """
     names = [str(one) for one in frame.columns]
     count = [*frame.columns].count(name)
     if count > 1:
         raise UserError(f"{count} columns are called {name}; one column {name} is needed")
     if not count:
-        raise UserError(f"one column {name} is needed; there are {few(names)}{suggest(name, names)}")
+        raise UserError(
+            f"one column {name} is needed; there are {few(names)}{suggest(name, names)}"
+        )
     return frame[name]

@@ -1,4 +1,5 @@
-"""The command line: a command for each rule that starts one, for ./run trace, retrain and verify, and for own groups.
+"""The command line: a command for each rule that starts one, for ./run trace, retrain and verify,
+and for own groups.
 
 Modules that take seconds to load are imported by the command that needs them.
 """
@@ -20,22 +21,59 @@ from typing import Any, NoReturn
 
 from mdpu.errors import UserError, is_out_of_memory, printable
 
-GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")  # how errors of a device begin
+GPU_ERRORS = (
+    "CUDA",
+    "cuDNN",
+    "cuBLAS",
+    "NCCL",
+    "NVML",
+    "No CUDA GPUs",
+)  # how errors of a device begin
 NO_MEMORY = "can't allocate memory"  # torch says so in an ordinary RuntimeError
-UNWRITTEN = ("basic_ios", "PytorchStreamWriter")  # likewise, where a checkpoint could not be written
+UNWRITTEN = (
+    "basic_ios",
+    "PytorchStreamWriter",
+)  # likewise, where a checkpoint could not be written
 
-READING = ("sep", "decimal", "encoding", "missing", "fill", "dates", "sheet")  # options on how a table is read
+READING = (
+    "sep",
+    "decimal",
+    "encoding",
+    "missing",
+    "fill",
+    "dates",
+    "sheet",
+)  # options on how a table is read
 
 # JSON schemas of what the rules give to commands.
 SIDES = {"type": "object", "additionalProperties": {"type": "array"}}
-COUNTS = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "integer"}}}
+COUNTS = {
+    "type": "object",
+    "additionalProperties": {"type": "object", "additionalProperties": {"type": "integer"}},
+}
 NUMBERS = {name: {"type": "integer"} for name in ("tuple_size", "n", "n_unlabeled")}
 TEXTS = {name: {"type": "string"} for name in ("cell", "method", "loss", "law")}
 SAMPLING: dict[str, Any] = {"type": "object", "required": [*NUMBERS, "prior"]}
-SAMPLING |= {"properties": {**NUMBERS, **TEXTS, "prior": {"type": ["number", "string"]}, "broken": {"type": "number"}}}
-TRIALS = {"type": "object", "propertyNames": {"pattern": "^[0-9]+$"}, "additionalProperties": {"type": "string"}}
+SAMPLING |= {
+    "properties": {
+        **NUMBERS,
+        **TEXTS,
+        "prior": {"type": ["number", "string"]},
+        "broken": {"type": "number"},
+    }
+}
+TRIALS = {
+    "type": "object",
+    "propertyNames": {"pattern": "^[0-9]+$"},
+    "additionalProperties": {"type": "string"},
+}
 DRAWING = {"allOf": [SAMPLING, {"required": ["trials"], "properties": {"trials": TRIALS}}]}
-TRAINING: dict[str, Any] = {"sides": SIDES, "sampling": SAMPLING, "settings": {"type": "object"}, "trials": TRIALS}
+TRAINING: dict[str, Any] = {
+    "sides": SIDES,
+    "sampling": SAMPLING,
+    "settings": {"type": "object"},
+    "trials": TRIALS,
+}
 TRAINING |= {"images": {"type": ["string", "null"]}, "prior_offset": {"type": "number"}, **TEXTS}
 CELL = {"type": "object", "required": sorted({*TRAINING} - {"law"}), "properties": TRAINING}
 
@@ -78,12 +116,16 @@ def train(given: Any) -> None:
 
 
 def trace(given: Any) -> None:
-    """Show where a number comes from: settings, trials, keys, files, and the command that makes it again."""
+    """Show where a number comes from: settings, trials, keys, files, and the command that makes it
+    again.
+    """
     print(_module("trace").trace(given.name, given.config))
 
 
 def retrain(given: Any) -> int:
-    """Train a run, or all of a cell, again, and judge the cell with the new runs; status 1 if it differs."""
+    """Train a run, or all of a cell, again, and judge the cell with the new runs; status 1 if it
+    differs.
+    """
     return 0 if _module("trace").retrain(given.name, given.config) else 1
 
 
@@ -97,8 +139,14 @@ def fit(given: Any) -> None:
     from mdpu.own.page import write_own_page
     from mdpu.own.study import fit_groups
 
-    options = {name: getattr(given, name) for name in ("table", "file", "size", "law", "count", "label", *READING)}
-    parameters = {name: getattr(given, name) for name in ("prior", "guess_prior", "dominant", "positive_by", "learner")}
+    options = {
+        name: getattr(given, name)
+        for name in ("table", "file", "size", "law", "count", "label", *READING)
+    }
+    parameters = {
+        name: getattr(given, name)
+        for name in ("prior", "guess_prior", "dominant", "positive_by", "learner")
+    }
     parameters["random_state"] = given.seed
     study = fit_groups(given.source, given.out, given.group, given.drop, options, **parameters)
     write_own_page(study, given.out / "page.html")
@@ -126,34 +174,72 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m mdpu", description=(__doc__ or "").partition("\n")[0], allow_abbrev=False)
+    parser = _Parser(
+        prog="python -m mdpu", description=(__doc__ or "").partition("\n")[0], allow_abbrev=False
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(function: Any, *options: str, **more: dict[str, Any]) -> None:
-        """Add a command: its options take files and are required; those with facts of their own are in `more`."""
-        own = commands.add_parser(function.__name__, help=function.__doc__, description=function.__doc__)
+        """Add a command: its options take files and are required; those with facts of their own are
+        in `more`.
+        """
+        own = commands.add_parser(
+            function.__name__, help=function.__doc__, description=function.__doc__
+        )
         own.set_defaults(run=function)
         for name in options:
             own.add_argument(name, type=Path, required=True, metavar="FILE")
         for name, facts in more.items():
             own.add_argument(name, **facts)
 
-    config = {"action": "append", "default": [], "type": Path, "metavar": "FILE", "help": "Configuration, repeatable."}
+    config = {
+        "action": "append",
+        "default": [],
+        "type": Path,
+        "metavar": "FILE",
+        "help": "Configuration, repeatable.",
+    }
     spec = {"required": True, "metavar": "JSON"}
     command(
         dataset,
         "--out",
         source={"help": "A name, such as mnist, or the path of your own images."},
-        **{"--data-dir": {"type": Path, "default": Path("data"), "metavar": "DIR", "help": "Folder of raw downloads."}},
-        **{"--mirror": {"metavar": "PLACE", "help": "Address or folder to download from; default: $MDPU_MIRROR."}},
+        **{
+            "--data-dir": {
+                "type": Path,
+                "default": Path("data"),
+                "metavar": "DIR",
+                "help": "Folder of raw downloads.",
+            }
+        },
+        **{
+            "--mirror": {
+                "metavar": "PLACE",
+                "help": "Address or folder to download from; default: $MDPU_MIRROR.",
+            }
+        },
         **{"--sha256": {"metavar": "DIGITS", "help": "Digest that the images must have."}},
     )
-    sides = {**spec, "type": partial(_json, SIDES), "help": "The classes that are positive, negative and dropped."}
-    counts = {**spec, "required": False, "default": {}, "type": partial(_json, COUNTS), "help": "Images of each part."}
+    sides = {
+        **spec,
+        "type": partial(_json, SIDES),
+        "help": "The classes that are positive, negative and dropped.",
+    }
+    counts = {
+        **spec,
+        "required": False,
+        "default": {},
+        "type": partial(_json, COUNTS),
+        "help": "Images of each part.",
+    }
     command(labels, "--images", "--out", **{"--sides": sides, "--counts": counts})
     pair = {"nargs": 2, "type": Path, "required": True, "metavar": ("POSITIVE", "NEGATIVE")}
     command(sheet, "--images", "--labels", **{"--out": pair})
-    drawing = {**spec, "type": partial(_json, DRAWING), "help": "What is drawn: mdpu.pipeline.data.splits."}
+    drawing = {
+        **spec,
+        "type": partial(_json, DRAWING),
+        "help": "What is drawn: mdpu.pipeline.data.splits.",
+    }
     command(split, "--labels", "--out", **{"--spec": drawing})
     command(
         train,
@@ -161,51 +247,145 @@ def _parser() -> argparse.ArgumentParser:
         "--labels",
         "--split",
         "--out",
-        **{"--spec": {**spec, "type": partial(_json, CELL), "help": "All that defines a cell's runs: Plan.spec."}},
-        **{"--shipped": {"nargs": "*", "type": Path, "default": [], "metavar": "FILE", "help": "Shipped runs."}},
+        **{
+            "--spec": {
+                **spec,
+                "type": partial(_json, CELL),
+                "help": "All that defines a cell's runs: Plan.spec.",
+            }
+        },
+        **{
+            "--shipped": {
+                "nargs": "*",
+                "type": Path,
+                "default": [],
+                "metavar": "FILE",
+                "help": "Shipped runs.",
+            }
+        },
         **{"--device": {"choices": ("auto", "cpu", "cuda"), "default": "auto"}},
         **{"--checkpoint-seconds": {"type": float, "default": 120.0, "metavar": "SECONDS"}},
     )
-    name = {"help": "A cell, mnist/base/m2/n10000/prior0.5/relu, one of its runs, .../seed1, or its file of runs."}
+    name = {
+        "help": (
+            "A cell, mnist/base/m2/n10000/prior0.5/relu, one of its runs, .../seed1, or its file "
+            "of runs."
+        )
+    }
     command(trace, name=name, **{"--config": config})
     command(retrain, name=name, **{"--config": config})
     number = {"type": int, "metavar": "NUMBER"}
-    runs, seed = {**number, "default": 3, "help": "How many."}, {**number, "default": 0, "help": "Seed of the draw."}
+    runs = {**number, "default": 3, "help": "How many."}
+    seed = {**number, "default": 0, "help": "Seed of the draw."}
     command(verify, **{"--runs": runs, "--seed": seed, "--config": config})
     source = {"help": "A table (.csv, .tsv, .xlsx, .parquet), .npz, or a folder of pictures."}
     pictures: dict[str, dict[str, Any]] = {
-        "--table": {"type": Path, "metavar": "FILE", "help": "Groups of pictures that lie together."},
-        "--file": {"default": "file", "metavar": "COLUMN", "help": "The table's column of file names."},
-        "--sep": {"metavar": "CHARACTER", "help": "What divides the cells of a table: ; or tab, for instance."},
+        "--table": {
+            "type": Path,
+            "metavar": "FILE",
+            "help": "Groups of pictures that lie together.",
+        },
+        "--file": {
+            "default": "file",
+            "metavar": "COLUMN",
+            "help": "The table's column of file names.",
+        },
+        "--sep": {
+            "metavar": "CHARACTER",
+            "help": "What divides the cells of a table: ; or tab, for instance.",
+        },
         "--decimal": {"choices": (".", ","), "help": "The decimal sign of a table."},
-        "--encoding": {"metavar": "NAME", "help": "The encoding of a table, such as utf-8 or cp1252."},
-        "--missing": {"nargs": "+", "action": "extend", "metavar": "TEXT", "help": "What stands for a missing value."},
-        "--dates": {"choices": ("day-first", "month-first"), "help": "What stands first in dates such as 03/04/2025."},
-        "--sheet": {"metavar": "NAME", "help": "The sheet of an .xlsx file, by its name or place; default: the first."},
-        "--fill": {"action": "store_true", "help": "Read names of groups downwards, below merged cells."},
+        "--encoding": {
+            "metavar": "NAME",
+            "help": "The encoding of a table, such as utf-8 or cp1252.",
+        },
+        "--missing": {
+            "nargs": "+",
+            "action": "extend",
+            "metavar": "TEXT",
+            "help": "What stands for a missing value.",
+        },
+        "--dates": {
+            "choices": ("day-first", "month-first"),
+            "help": "What stands first in dates such as 03/04/2025.",
+        },
+        "--sheet": {
+            "metavar": "NAME",
+            "help": "The sheet of an .xlsx file, by its name or place; default: the first.",
+        },
+        "--fill": {
+            "action": "store_true",
+            "help": "Read names of groups downwards, below merged cells.",
+        },
     }
-    size = {"nargs": 2, "type": int, "metavar": ("HEIGHT", "WIDTH"), "help": "Size that pictures are scaled to."}
+    size = {
+        "nargs": 2,
+        "type": int,
+        "metavar": ("HEIGHT", "WIDTH"),
+        "help": "Size that pictures are scaled to.",
+    }
     own: dict[str, dict[str, Any]] = {
         "--out": {"type": Path, "required": True, "metavar": "DIR"},
         "--group": {
             "nargs": "+",
             "metavar": "COLUMN",
             "default": ["group"],
-            "help": "Ids of groups, missing for unlabeled rows; of several columns, all together name a group.",
+            "help": (
+                "Ids of groups, missing for unlabeled rows; of several columns, all together name "
+                "a group."
+            ),
         },
-        "--drop": {"nargs": "+", "action": "extend", "default": [], "metavar": "COLUMN", "help": "To leave out."},
-        "--prior": {"type": float, "help": "Share of positives in the unlabeled rows; by default it is estimated."},
-        "--guess-prior": {"action": "store_true", "help": "Guess the prior if the groups do not tell it."},
-        "--dominant": {"choices": ("positive", "negative"), "default": "positive", "help": "Half of a group or more."},
-        "--law": {"metavar": "LAW", "help": "dominant (default), at-least-1, exactly-1, between-1-2 or similar."},
-        "--count": {"metavar": "COLUMN", "help": "In place of a law: the number, or share, of a group's positives."},
-        "--label": {"metavar": "COLUMN", "help": "Whether a group keeps the law, 1 or 0, as bags are labelled."},
-        "--positive-by": {"metavar": "COLUMN", "help": "Larger in positive rows, for laws that tell no class."},
-        "--learner": {"default": "auto", "metavar": "NAME", "help": "auto, student, linear or network."},
+        "--drop": {
+            "nargs": "+",
+            "action": "extend",
+            "default": [],
+            "metavar": "COLUMN",
+            "help": "To leave out.",
+        },
+        "--prior": {
+            "type": float,
+            "help": "Share of positives in the unlabeled rows; by default it is estimated.",
+        },
+        "--guess-prior": {
+            "action": "store_true",
+            "help": "Guess the prior if the groups do not tell it.",
+        },
+        "--dominant": {
+            "choices": ("positive", "negative"),
+            "default": "positive",
+            "help": "Half of a group or more.",
+        },
+        "--law": {
+            "metavar": "LAW",
+            "help": "dominant (default), at-least-1, exactly-1, between-1-2 or similar.",
+        },
+        "--count": {
+            "metavar": "COLUMN",
+            "help": "In place of a law: the number, or share, of a group's positives.",
+        },
+        "--label": {
+            "metavar": "COLUMN",
+            "help": "Whether a group keeps the law, 1 or 0, as bags are labelled.",
+        },
+        "--positive-by": {
+            "metavar": "COLUMN",
+            "help": "Larger in positive rows, for laws that tell no class.",
+        },
+        "--learner": {
+            "default": "auto",
+            "metavar": "NAME",
+            "help": "auto, student, linear or network.",
+        },
         "--seed": {"type": int, "default": 0},
     }
     command(fit, source=source, **own, **pictures, **{"--size": size})
-    command(predict, "--out", model={"type": Path, "help": "The folder that fit wrote."}, source=source, **pictures)
+    command(
+        predict,
+        "--out",
+        model={"type": Path, "help": "The folder that fit wrote."},
+        source=source,
+        **pictures,
+    )
     return parser
 
 
@@ -224,7 +404,9 @@ def _json(schema: Mapping[str, Any], text: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; a user's mistake, or a failure of the machine, ends in one sentence and status 2."""
+    """Run the command line; a user's mistake, or a failure of the machine, ends in one sentence and
+    status 2.
+    """
     try:
         given = _parser().parse_args(arguments)
         return given.run(given) or 0
@@ -237,34 +419,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def explain(error: Exception) -> str | None:
-    """Return one sentence that tells a user what to fix, or None if the mistake is in the program."""
+    """Return one sentence that tells a user what to fix, or None if the mistake is in the
+    program.
+    """
     text = str(error)
     if isinstance(error, UserError):
         return text
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY in text):
         return "there is not enough memory; give the job more, or ask for less"
-    if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):  # a reader would have named that
-        return f"{error.filename or 'a file'} could not be read or written ({error.strerror}); fix that and run again"
+    if isinstance(error, OSError) and not isinstance(
+        error, FileNotFoundError
+    ):  # a reader would have named that
+        return (
+            f"{error.filename or 'a file'} could not be read or written ({error.strerror}); fix "
+            "that and run again"
+        )
     if is_out_of_memory(error):
         return "the GPU's memory is full; stop other programs that use it, or set device to cpu"
     if isinstance(error, RuntimeError) and any(words in text for words in UNWRITTEN):
-        return "a checkpoint could not be written; check whether the disk is full or failing, and run again"
+        return (
+            "a checkpoint could not be written; check whether the disk is full or failing, and run "
+            "again"
+        )
     if isinstance(error, RuntimeError) and text.startswith(GPU_ERRORS):
-        return f"the GPU failed ({text.splitlines()[0]}); check whether nvidia-smi still lists it, and run again"
+        return (
+            f"the GPU failed ({text.splitlines()[0]}); check whether nvidia-smi still lists it, "
+            "and run again"
+        )
     return None
 
 
 def has_gpu() -> bool:
     """Return whether this machine has NVIDIA's driver.
 
-    ``nvidia-smi`` need not be on the PATH, so the driver's device counts too; it is another one under Windows.
+    ``nvidia-smi`` need not be on the PATH, so the driver's device counts too; it is another one
+    under Windows.
     """
-    return bool(shutil.which("nvidia-smi")) or any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg")))
+    return bool(shutil.which("nvidia-smi")) or any(
+        map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg"))
+    )
 
 
 @contextlib.contextmanager
 def script(snakemake: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """Give a script of the workflow its plan, and its inputs and outputs by name; its output goes to its log.
+    """Give a script of the workflow its plan, and its inputs and outputs by name; its output goes
+    to its log.
 
     Inputs and outputs are paths, or lists of paths.
     """
@@ -272,12 +471,16 @@ def script(snakemake: Any) -> Iterator[tuple[Any, Any, Any]]:
 
     def paths(files: Any) -> SimpleNamespace:
         return SimpleNamespace(
-            **{name: Path(file) if isinstance(file, str) else list(map(Path, file)) for name, file in files.items()}
+            **{
+                name: Path(file) if isinstance(file, str) else list(map(Path, file))
+                for name, file in files.items()
+            }
         )
 
     with Path(snakemake.log[0]).open("w", encoding="utf-8") as log, contextlib.redirect_stderr(log):
         try:
-            given, made = paths(snakemake.input), paths(snakemake.output)
+            given = paths(snakemake.input)
+            made = paths(snakemake.output)
             yield Plan(snakemake.config).with_own_images(), given, made
         except Exception as error:
             if (sentence := explain(error)) is None:

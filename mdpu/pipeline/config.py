@@ -28,14 +28,17 @@ except ImportError:
 Config = dict[str, Any]
 
 SCHEMA = "mdpu/pipeline/config.schema.yaml"
-# Every configuration is laid over these: definitions of datasets, studies beyond the paper, readings, the paper's own.
+# Every configuration is laid over these: definitions of datasets, studies beyond the paper,
+# readings, the paper's own.
 BASE_FILES = ("config/datasets.yaml", "config/studies.yaml", "config/readings.yaml", "config.yaml")
 EXPONENT = re.compile(r"[-+]?[0-9]+([.][0-9]*)?[eE][-+]?[0-9]+")
 BASE = "base"  # the variant that changes nothing
 
 
 class _Loader(PlainLoader):
-    """Makes plain values only, with keys of text, each once: YAML would silently keep the last of duplicates."""
+    """Makes plain values only, with keys of text, each once: YAML would silently keep the last of
+    duplicates.
+    """
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
@@ -45,9 +48,13 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
             continue
         name = loader.construct_object(key, deep=True)
         if not _is_plain(name):
-            raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is not plain text", key.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the key {name!r} is not plain text", key.start_mark
+            )
         if name in seen:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {name!r} is given twice", key.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the key {name!r} is given twice", key.start_mark
+            )
         seen.add(name)
     loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
@@ -57,12 +64,14 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping
 
 
 def load_config(paths: Iterable[Path | str] = (), values: Iterable[str] = ()) -> Config:
-    """Return the paper's configuration with YAML files and texts ``KEY=VALUE`` laid over it, checked.
+    """Return the paper's configuration with YAML files and texts ``KEY=VALUE`` laid over it,
+    checked.
 
     Raises
     ------
     UserError
-        If a file is missing or is not a YAML mapping, or the result breaks the schema or contradicts itself.
+        If a file is missing or is not a YAML mapping, or the result breaks the schema or
+        contradicts itself.
     """
     config = _read_all((*map(resource, BASE_FILES), *map(Path, paths)))
     for value in values:
@@ -80,7 +89,9 @@ def _read_all(paths: Iterable[Path]) -> Config:
 
 
 def load_yaml(path: Path) -> Config:
-    """Read a mapping from a YAML file; raise `UserError` if it is no file, or holds something else."""
+    """Read a mapping from a YAML file; raise `UserError` if it is no file, or holds something
+    else.
+    """
     where = f"configuration file {path}"
     try:
         return _parse(path.read_text(encoding="utf-8"), where)
@@ -93,7 +104,9 @@ def load_yaml(path: Path) -> Config:
 
 
 def parse_value(text: str) -> Config:
-    """Return the overlay that ``KEY=VALUE`` stands for; the value is YAML, such as ``{training: {epochs: 5}}``."""
+    """Return the overlay that ``KEY=VALUE`` stands for; the value is YAML, such as ``{training:
+    {epochs: 5}}``.
+    """
     key, equals, value = text.partition("=")
     if not equals:
         raise UserError(f"--config {text!r} is not of the form KEY=VALUE")
@@ -103,7 +116,8 @@ def parse_value(text: str) -> Config:
 def _parse(text: str, where: str) -> Config:
     """Read a mapping from YAML text; `where` begins the messages about it."""
     try:
-        content = yaml.load(text, _Loader)  # noqa: S506  # it is yaml.SafeLoader, and refuses doubled keys
+        # it is yaml.SafeLoader, and refuses doubled keys
+        content = yaml.load(text, _Loader)  # noqa: S506
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise UserError(f"{where} is not valid YAML: {error.problem}{line}") from None
@@ -131,7 +145,9 @@ def merge(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> Config:
 
 
 def from_snakemake(config: Mapping[str, Any]) -> Config:
-    """Return Snakemake's configuration, or that of a workflow that uses this one as a module, laid over the paper's."""
+    """Return Snakemake's configuration, or that of a workflow that uses this one as a module, laid
+    over the paper's.
+    """
     complete = merge(_read_all(map(resource, BASE_FILES)), config)
     check_config(complete)
     return complete
@@ -143,7 +159,11 @@ def as_yaml(value: Any) -> Any:
         return {key: as_yaml(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [as_yaml(inner) for inner in value]
-    return _parse(f"value: {value}", f"--config {value!r}")["value"] if isinstance(value, str) else value
+    return (
+        _parse(f"value: {value}", f"--config {value!r}")["value"]
+        if isinstance(value, str)
+        else value
+    )
 
 
 @cache
@@ -159,7 +179,9 @@ def check_config(config: Config) -> None:
         {
             "string": lambda _, value: _is_plain(value),
             "integer": lambda _, value: type(value) is int and abs(value) < 2**63,
-            "number": lambda _, value: types.is_type(value, "number") and abs(value) < 2**63,  # no NaN, no infinity
+            "number": lambda _, value: (
+                types.is_type(value, "number") and abs(value) < 2**63
+            ),  # no NaN, no infinity
             "object": lambda _, value: isinstance(value, dict) and all(map(_is_plain, value)),
         }
     )
@@ -171,9 +193,12 @@ def check_config(config: Config) -> None:
         errors = [*validator.iter_errors(config)]
     if errors:
         raise UserError(explain(best_match(errors)))
-    margin, wider = config["comparison"]["margin"], config["comparison"]["wider_margin"]
+    margin = config["comparison"]["margin"]
+    wider = config["comparison"]["wider_margin"]
     if wider < margin:
-        raise UserError(f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}")
+        raise UserError(
+            f"config key comparison.wider_margin: {wider} is less than comparison.margin, {margin}"
+        )
     definitions = config["definitions"]
     for name, dataset in definitions["datasets"].items():
         _check_dataset(dataset, f"config key definitions.datasets.{name}")
@@ -183,16 +208,21 @@ def check_config(config: Config) -> None:
     for name, overlay in definitions["variants"].items():
         if "reporting" in (overlay or {}):
             raise UserError(
-                f"config key definitions.variants.{name}.reporting: how runs are reported needs no training of its own"
+                f"config key definitions.variants.{name}.reporting: how runs are reported needs no "
+                "training of its own"
             )
     _check_readings(config)
     for name, experiment in definitions["experiments"].items():
         for place, axes in enumerate(grids(with_axes(experiment, config))):
-            _check_grid(axes, config, f"config key definitions.experiments.{name}{'.also' if place else ''}")
+            _check_grid(
+                axes, config, f"config key definitions.experiments.{name}{'.also' if place else ''}"
+            )
 
 
 def _read_exponents(config: Config, error: ValidationError) -> None:
-    """Make a number of a text such as ``1e-3`` where the schema wants a number; YAML wants ``1.0e-3``."""
+    """Make a number of a text such as ``1e-3`` where the schema wants a number; YAML wants
+    ``1.0e-3``.
+    """
     for cause in error.context or ():
         _read_exponents(config, cause)
     text = str(error.instance)
@@ -207,7 +237,9 @@ def _read_exponents(config: Config, error: ValidationError) -> None:
 
 
 def _check_readings(config: Config) -> None:
-    """Raise `UserError` if a choice names an unknown dataset or method, or a reading an unknown choice or value."""
+    """Raise `UserError` if a choice names an unknown dataset or method, or a reading an unknown
+    choice or value.
+    """
     definitions = config["definitions"]
     choices = definitions.get("choices", {})
     for choice, spec in choices.items():
@@ -216,11 +248,15 @@ def _check_readings(config: Config) -> None:
             for dataset in change.get("datasets", {}).values():
                 known(dataset, definitions["datasets"], where)
             for method in change.get("methods", {}).values():
-                known(method.partition(".")[0], available_methods(), where)  # a loss may follow the dot
+                known(
+                    method.partition(".")[0], available_methods(), where
+                )  # a loss may follow the dot
     for name, reading in definitions.get("readings", {}).items():
         for choice, value in reading.items():
             known(choice, choices, f"config key definitions.readings.{name}")
-            known(value, choices[choice]["values"], f"config key definitions.readings.{name}.{choice}")
+            known(
+                value, choices[choice]["values"], f"config key definitions.readings.{name}.{choice}"
+            )
 
 
 def _check_dataset(dataset: Config, where: str) -> None:
@@ -229,12 +265,14 @@ def _check_dataset(dataset: Config, where: str) -> None:
     both = set(map(str, dataset["positive"])) & set(map(str, dataset["negative"]))
     if both:
         raise UserError(
-            f"{where}: class {', '.join(sorted(both))} is on both sides; list it as positive or negative, not both"
+            f"{where}: class {', '.join(sorted(both))} is on both sides; list it as positive or "
+            "negative, not both"
         )
 
 
 def _check_grid(axes: Config, config: Config, where: str) -> None:
-    datasets, methods = config["definitions"]["datasets"], available_methods()
+    datasets = config["definitions"]["datasets"]
+    methods = available_methods()
     for method in all_values(axes["method"]):
         known(method, methods, f"{where}.method")
     for dataset in axes.get("datasets", []):
@@ -248,30 +286,40 @@ def _check_grid(axes: Config, config: Config, where: str) -> None:
 
 
 def with_axes(experiment: Mapping[str, Any], config: Config) -> Config:
-    """Return an experiment's definition with the axes that it does not have itself; one that it has is all its own."""
+    """Return an experiment's definition with the axes that it does not have itself; one that it has
+    is all its own.
+    """
     return {**config["axes"], **experiment}
 
 
 def grids(spec: Mapping[str, Any]) -> list[Config]:
-    """Return the grids of an experiment's definition, which has inherited its axes: its own and those of ``also``."""
+    """Return the grids of an experiment's definition, which has inherited its axes: its own and
+    those of ``also``.
+    """
     own = {key: value for key, value in spec.items() if key != "also"}
     return [own, *({**own, **other} for other in spec.get("also", []))]
 
 
 def all_values(axis: Any) -> list[Any]:
-    """Return the values of an axis that is a list, or a list for each dataset or method; each once."""
+    """Return the values of an axis that is a list, or a list for each dataset or method; each
+    once.
+    """
     lists = axis.values() if isinstance(axis, Mapping) else [axis]
     return list(dict.fromkeys(itertools.chain.from_iterable(lists)))
 
 
 def selected(config: Config, kind: str) -> list[str]:
-    """Return the names that ``datasets`` or ``experiments`` selects; ``all`` selects every one defined."""
+    """Return the names that ``datasets`` or ``experiments`` selects; ``all`` selects every one
+    defined.
+    """
     choice = config[kind]
     return list(config["definitions"][kind]) if choice == "all" else list(choice)
 
 
 def known(name: str, names: Collection[str], where: str) -> None:
-    """Raise `UserError`, with a suggestion, if `name` is not one of `names`; `where` says where it occurs."""
+    """Raise `UserError`, with a suggestion, if `name` is not one of `names`; `where` says where it
+    occurs.
+    """
     if name not in names:
         raise UserError(f"{where}: {name!r} is unknown; {_hint(name, sorted(names))}")
 
@@ -283,17 +331,29 @@ def _hint(name: str, names: Sequence[str]) -> str:
 
 
 def explain(error: Any, within: str = "") -> str:
-    """Return an error of jsonschema as one sentence with the key, which lies `within` another one."""
+    """Return an error of jsonschema as one sentence with the key, which lies `within` another
+    one.
+    """
     where = ".".join(filter(None, (within, *map(str, error.absolute_path))))
     if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
         allowed = error.schema.get("properties", {})
         for key in sorted(set(error.instance) - set(allowed)):
-            return f"config key {where + '.' if where else ''}{key} is unknown; {_hint(str(key), sorted(allowed))}"
+            return (
+                f"config key {where + '.' if where else ''}{key} is unknown; "
+                f"{_hint(str(key), sorted(allowed))}"
+            )
     if error.instance is None:
         return f"config key {where} is empty; give it a value or delete it"
     if error.validator == "pattern" and "description" in error.schema:
-        return f"config key {where}: {error.instance!r} may hold {error.schema['description']}, and nothing else"
+        return (
+            f"config key {where}: {error.instance!r} may hold {error.schema['description']}, and "
+            "nothing else"
+        )
     if error.validator == "not":
         return f"config key {where}: {error.instance!r} is taken; choose another name"
-    message = error.message if len(error.message) < 200 else f"{error.message[:80]} ... {error.message[-80:]}"
+    message = (
+        error.message
+        if len(error.message) < 200
+        else f"{error.message[:80]} ... {error.message[-80:]}"
+    )
     return f"config key {where or '(top level)'}: {message}"

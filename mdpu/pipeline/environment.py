@@ -1,4 +1,6 @@
-"""The virtual environment of `./run`, from ``requirements.lock``. This module needs the standard library alone."""
+"""The virtual environment of `./run`, from ``requirements.lock``. This module needs the standard
+library alone.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,11 @@ def make() -> None:
     OSError, subprocess.CalledProcessError
         If a program cannot be started, or fails.
     """
-    print("run: installing the locked environment into .venv (once; minutes if packages are downloaded)", flush=True)
+    print(
+        "run: installing the locked environment into .venv (once; minutes if packages are "
+        "downloaded)",
+        flush=True,
+    )
     if VENV.is_symlink():  # the environment of another clone stays as it is
         VENV.unlink()
     os.environ["UV_PYTHON_DOWNLOADS"] = "never"
@@ -40,10 +46,28 @@ def make() -> None:
     system_python = getattr(sys, "_base_executable", sys.executable)
     subprocess.run([system_python, "-m", "venv", "--clear", str(VENV)], check=True)
 
-    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "-r", "/dev/stdin"]
+    pip = [
+        str(PYTHON),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--require-hashes",
+        "-r",
+        "/dev/stdin",
+    ]
     subprocess.run(pip, input=entry_of_uv(LOCK.read_bytes()), check=True)
 
-    uv = [str(VENV / "bin" / "uv"), "pip", "install", "--quiet", "--no-deps", "--python", str(PYTHON)]
+    uv = [
+        str(VENV / "bin" / "uv"),
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--python",
+        str(PYTHON),
+    ]
     uv += ["--compile-bytecode"]
     subprocess.run([*uv, "--require-hashes", "-r", str(LOCK)], cwd=ROOT, check=True)
     subprocess.run([*uv, "--no-build-isolation", "--editable", str(ROOT)], cwd=ROOT, check=True)

@@ -1,4 +1,6 @@
-"""Files that are whole or absent: written beside their place and renamed, and noticed when read damaged; progress."""
+"""Files that are whole or absent: written beside their place and renamed, and noticed when read
+damaged; progress.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ PACKAGE, REPOSITORY = Path(__file__).resolve().parents[1:3]
 
 
 def resource(name: str) -> Path:
-    """Return a file or folder of the repository, by its path there; an installed package has it in ``resources``."""
+    """Return a file or folder of the repository, by its path there; an installed package has it in
+    ``resources``.
+    """
     for path in (PACKAGE / "resources" / name, REPOSITORY / name):
         if path.exists():
             return path
@@ -34,18 +38,26 @@ def resource(name: str) -> Path:
 
 
 def progress(what: str, total: int, unit: str) -> tqdm[NoReturn]:
-    """Return a bar of progress, which moves on a terminal, and of which a log keeps the last state."""
+    """Return a bar of progress, which moves on a terminal, and of which a log keeps the last
+    state.
+    """
     moves = sys.stderr.isatty()
-    return tqdm(desc=what, total=total, unit=f" {unit}", mininterval=0.1 if moves else 10.0, leave=not moves)
+    return tqdm(
+        desc=what, total=total, unit=f" {unit}", mininterval=0.1 if moves else 10.0, leave=not moves
+    )
 
 
 def digest(value: object) -> str:
     """Return a 16-digit hexadecimal digest of a JSON-serialisable value."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:16]
+    return hashlib.sha256(
+        json.dumps(value, sort_keys=True, ensure_ascii=False).encode()
+    ).hexdigest()[:16]
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file as hexadecimal digits; raise `UserError` if it is missing or cannot be read."""
+    """Return the SHA-256 of a file as hexadecimal digits; raise `UserError` if it is missing or
+    cannot be read.
+    """
     with _reading(path), path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -54,8 +66,9 @@ def sha256(path: Path) -> str:
 def atomic(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` that becomes `path` when the block succeeds.
 
-    Readers see the old file or the new one, never a part, even if the power fails. A killed writer leaves a temporary
-    file, which the next one removes. Two writers do not disturb each other. A full disk ends in `UserError`.
+    Readers see the old file or the new one, never a part, even if the power fails. A killed writer
+    leaves a temporary file, which the next one removes. Two writers do not disturb each other. A
+    full disk ends in `UserError`.
     """
     if path.exists() and not path.is_file():  # a device, a pipe or a folder
         raise UserError(f"{path} is not a regular file; name another one")
@@ -69,14 +82,20 @@ def atomic(path: Path) -> Iterator[Path]:
             os.fsync(written.fileno())  # the contents reach the disk before the name does
         temporary.replace(path)
     except OSError as error:
-        raise UserError(f"{path} could not be written ({error.strerror or error}); fix that and run again") from error
+        raise UserError(
+            f"{path} could not be written ({error.strerror or error}); fix that and run again"
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def _remove_orphans(path: Path) -> None:
-    """Remove the temporary files that dead processes of this machine left of `path`; other machines' may be alive."""
-    for other in path.parent.glob(f".{glob.escape(path.stem)}.{glob.escape(platform.node())}-*{path.suffix}"):
+    """Remove the temporary files that dead processes of this machine left of `path`; other
+    machines' may be alive.
+    """
+    for other in path.parent.glob(
+        f".{glob.escape(path.stem)}.{glob.escape(platform.node())}-*{path.suffix}"
+    ):
         number = other.name.removesuffix(path.suffix).rpartition("-")[2]
         if number.isdecimal() and not psutil.pid_exists(int(number)):
             other.unlink(missing_ok=True)
@@ -113,17 +132,26 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 @contextlib.contextmanager
 def _reading(path: Path, what: str = "readable") -> Iterator[None]:
-    """Turn what goes wrong in the block into a `UserError` that names the file and `what` it should be."""
+    """Turn what goes wrong in the block into a `UserError` that names the file and `what` it should
+    be.
+    """
     if not path.is_file():  # a pipe would block
-        raise UserError(f"{path} does not exist, or is not a regular file; run the rule that makes it")
+        raise UserError(
+            f"{path} does not exist, or is not a regular file; run the rule that makes it"
+        )
     try:
         yield
-    except Exception as error:  # zipfile, zlib, numpy, pandas and pyarrow raise different errors for a damaged file
+    # zipfile, zlib, numpy, pandas and pyarrow raise different errors for a damaged file
+    except Exception as error:
         if isinstance(error, UserError | MemoryError):
             raise
         if isinstance(error, OSError) and error.errno:
-            raise UserError(f"{path} could not be read ({error.strerror or error}); fix that and run again") from None
-        raise UserError(f"{path} is not {what} ({error}); delete it and run again, with it as the target") from None
+            raise UserError(
+                f"{path} could not be read ({error.strerror or error}); fix that and run again"
+            ) from None
+        raise UserError(
+            f"{path} is not {what} ({error}); delete it and run again, with it as the target"
+        ) from None
 
 
 def read_json(path: Path) -> Any:
@@ -136,7 +164,9 @@ def load_npz(path: Path, *keys: str) -> dict[str, np.ndarray]:
     """Load the named arrays of an npz file, never unpickling; the zip's checksums show damage."""
     with _reading(path, "a whole npz file"), np.load(path, allow_pickle=False) as archive:
         if missing := [key for key in keys if key not in archive]:
-            raise UserError(f"{path} has no array {', '.join(missing)}; it holds {', '.join(archive)}")
+            raise UserError(
+                f"{path} has no array {', '.join(missing)}; it holds {', '.join(archive)}"
+            )
         return {key: archive[key] for key in keys}
 
 
@@ -149,7 +179,9 @@ def read_csv(path: Path) -> pd.DataFrame:
 
 
 def read_table(path: Path, columns: Collection[str] | None = None) -> pd.DataFrame:
-    """Read a Parquet table, or those of some columns that it has; the checksums of its pages show damage."""
+    """Read a Parquet table, or those of some columns that it has; the checksums of its pages show
+    damage.
+    """
     import pandas as pd
     from pyarrow.parquet import read_schema
 

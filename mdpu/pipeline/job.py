@@ -1,4 +1,6 @@
-"""A training job: the runs of one cell that are not finished yet, one after the other, or all at once on a GPU."""
+"""A training job: the runs of one cell that are not finished yet, one after the other, or all at
+once on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ PACKAGES = ("mdpu", "numpy", "torch", "torchvision")
 
 
 def asked(spec: Mapping[str, Any], seed: int | str) -> dict[str, Any]:
-    """Return everything that the numbers of one run of a cell depend on; its digest is the run's key.
+    """Return everything that the numbers of one run of a cell depend on; its digest is the run's
+    key.
 
     It is the checksum of the images, class sides, sampling, trial, method, settings, and `RECIPE`.
 
@@ -57,11 +60,13 @@ def train_cell(
     device: str = "auto",
     checkpoint_seconds: float = 120.0,
 ) -> None:
-    """Train the runs of a cell that are in neither its file nor the packed ones, and write its file.
+    """Train the runs of a cell that are in neither its file nor the packed ones, and write its
+    file.
 
-    Rows of other keys stay in the file, so an earlier configuration finds its runs again. Each run is written as soon
-    as it is trained, into a file of its own beside the cell's, which Snakemake removes when the job fails; and a run is
-    resumed from its checkpoint. So a killed job loses little.
+    Rows of other keys stay in the file, so an earlier configuration finds its runs again. Each run
+    is written as soon as it is trained, into a file of its own beside the cell's, which Snakemake
+    removes when the job fails; and a run is resumed from its checkpoint. So a killed job loses
+    little.
 
     Parameters
     ----------
@@ -83,7 +88,9 @@ def train_cell(
     if images.parent.name == "own":  # whose checksum need not be known before they are read
         checksum = read_json(images.with_suffix(".json"))["checksum"]
         if spec["images"] not in (None, checksum):
-            raise UserError(f"{images} has other images than the configuration's sha256; make it again")
+            raise UserError(
+                f"{images} has other images than the configuration's sha256; make it again"
+            )
         spec = {**spec, "images": checksum}
     part = out.with_name(f".{out.stem}.part.parquet")
     kept = read_runs(out) if out.exists() else {}
@@ -92,7 +99,10 @@ def train_cell(
     for path in shipped:
         kept = {**read_runs(path, [key for key in keys.values() if key not in kept]), **kept}
     missing = [seed for seed, key in keys.items() if key not in kept]
-    print(f"{spec['cell']}: {len(keys)} runs, {len(keys) - len(missing)} of them finished", file=sys.stderr)
+    print(
+        f"{spec['cell']}: {len(keys)} runs, {len(keys) - len(missing)} of them finished",
+        file=sys.stderr,
+    )
     for run in _train(spec, missing, (images, labels, split, out), device, checkpoint_seconds):
         kept[run.key] = run
         write_runs(part, kept.values())
@@ -101,7 +111,9 @@ def train_cell(
 
 
 def _resumed(part: Path) -> dict[str, Stored]:
-    """Return the runs that an ended job left in its own file, none if there is no such file or it is damaged."""
+    """Return the runs that an ended job left in its own file, none if there is no such file or it
+    is damaged.
+    """
     if not part.exists():
         return {}
     try:
@@ -113,9 +125,15 @@ def _resumed(part: Path) -> dict[str, Stored]:
 
 
 def _train(
-    spec: Mapping[str, Any], seeds: Sequence[str], files: Sequence[Path], device: str, checkpoint_seconds: float
+    spec: Mapping[str, Any],
+    seeds: Sequence[str],
+    files: Sequence[Path],
+    device: str,
+    checkpoint_seconds: float,
 ) -> Iterator[Stored]:
-    """Train the runs of some seeds, and yield each as soon as it is trained; `files` are those of `train_cell`."""
+    """Train the runs of some seeds, and yield each as soon as it is trained; `files` are those of
+    `train_cell`.
+    """
     images, labels, split, out = files
     if not seeds:
         return
@@ -126,22 +144,37 @@ def _train(
     from mdpu.train import train
 
     torch.set_num_threads(1)  # sums round by their number of parts; several jobs use several cores
-    method, settings = load_method(spec["method"]), Settings.parse(spec["settings"])
-    sampling, prior = spec["sampling"], round(float(spec["sampling"]["prior"]) + spec["prior_offset"], 12)
+    method = load_method(spec["method"])
+    settings = Settings.parse(spec["settings"])
+    sampling = spec["sampling"]
+    prior = round(float(spec["sampling"]["prior"]) + spec["prior_offset"], 12)
     law = named_law(sampling["law"], sampling["tuple_size"]) if "law" in sampling else None
     task = Task(spec["method"], sampling["tuple_size"], prior, spec["loss"], law)
-    rows, sides = load_npz(images, "train_images", "test_images"), load_npz(labels, "train", "test")
+    rows = load_npz(images, "train_images", "test_images")
+    sides = load_npz(labels, "train", "test")
     evaluation = TestSet(rows["test_images"], sides["test"], rows["train_images"], sides["train"])
     chosen = choose_device(device if method.objective else "cpu")
     with least_used_gpu(chosen) if chosen.type == "cuda" else nullcontext(chosen) as where:
-        # A GPU trains small networks of several seeds in the time of one, unless each has a prior of its own.
-        together = where.type == "cuda" and not method.estimates_prior and settings.network != "resnet34"
+        # A GPU trains small networks of several seeds in the time of one, unless each has a prior
+        # of its own.
+        together = (
+            where.type == "cuda" and not method.estimates_prior and settings.network != "resnet34"
+        )
         for group in [seeds] if together else [[seed] for seed in seeds]:
-            samples = [TupleData(*load_npz(split, f"tuples_{seed}", f"unlabeled_{seed}").values()) for seed in group]
+            samples = [
+                TupleData(*load_npz(split, f"tuples_{seed}", f"unlabeled_{seed}").values())
+                for seed in group
+            ]
             trials = [spec["trials"][seed] for seed in group]
-            estimate = _estimate(task, rows["train_images"], samples[0], trials[0]) if method.estimates_prior else {}
+            estimate = (
+                _estimate(task, rows["train_images"], samples[0], trials[0])
+                if method.estimates_prior
+                else {}
+            )
             if estimate:
-                task = replace(task, prior=min(max(estimate["estimated_prior"], 0.01), 0.99))  # 0 and 1 are no priors
+                task = replace(
+                    task, prior=min(max(estimate["estimated_prior"], 0.01), 0.99)
+                )  # 0 and 1 are no priors
             trained = train(
                 task,
                 rows["train_images"],
@@ -156,7 +189,9 @@ def _train(
                 checkpoint_seconds=checkpoint_seconds,
             )
             for seed, sample, model in zip(group, samples, trained, strict=True):
-                history = run_history(method.unnamed, model.history.assign(**estimate), evaluation.share_positive)
+                history = run_history(
+                    method.unnamed, model.history.assign(**estimate), evaluation.share_positive
+                )
                 yield Stored.of(
                     asked(spec, seed),
                     history,
@@ -183,33 +218,62 @@ def _estimate(task: Task, rows: Any, sample: TupleData, trial: str) -> dict[str,
 
 
 def _progress(seeds: Sequence[str], epochs: int) -> Any:
-    """Return a callback that prints a line from time to time, and ends the job if its parent, the workflow, is gone."""
-    parent, first, since, last = os.getppid(), 0, 0.0, 0.0
+    """Return a callback that prints a line from time to time, and ends the job if its parent, the
+    workflow, is gone.
+    """
+    parent = os.getppid()
+    first = 0
+    since = 0.0
+    last = 0.0
 
     def report(epoch: int, rows: Sequence[Mapping[str, float]]) -> None:
         nonlocal first, since, last
         if os.getppid() != parent:
-            sys.exit("the workflow that started this job has ended; the job ends too, and resumes with the next")
+            sys.exit(
+                "the workflow that started this job has ended; the job ends too, and resumes with "
+                "the next"
+            )
         now = time.monotonic()
         if not first:  # epochs of a checkpoint took no time here
-            first, since = epoch, now
+            first = epoch
+            since = now
         if epoch == epochs or now - last >= 10:
             last = now
-            left = f", {(now - since) / (epoch - first) * (epochs - epoch):.0f} s left" if epoch > first else ""
-            print(f"seed {', '.join(seeds)}: epoch {epoch} of {epochs}{left}", file=sys.stderr, flush=True)
+            left = (
+                f", {(now - since) / (epoch - first) * (epochs - epoch):.0f} s left"
+                if epoch > first
+                else ""
+            )
+            print(
+                f"seed {', '.join(seeds)}: epoch {epoch} of {epochs}{left}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     return report
 
 
 def _commit() -> str | None:
-    """Return the commit of the code, with a plus sign if it has been changed since; None outside of a clone.
+    """Return the commit of the code, with a plus sign if it has been changed since; None outside of
+    a clone.
 
-    The clone is named, so that git looks neither for its owner, nor in folders above, nor into GIT_DIR.
+    The clone is named, so that git looks neither for its owner, nor in folders above, nor into
+    GIT_DIR.
     """
-    git = ["git", "-C", str(REPOSITORY), f"--git-dir={REPOSITORY / '.git'}", f"--work-tree={REPOSITORY}"]
+    git = [
+        "git",
+        "-C",
+        str(REPOSITORY),
+        f"--git-dir={REPOSITORY / '.git'}",
+        f"--work-tree={REPOSITORY}",
+    ]
     try:
-        found = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-        changed = subprocess.run([*git, "status", "--porcelain", "-uno", "--", "mdpu"], capture_output=True).stdout
+        found = subprocess.run(
+            [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "-uno", "--", "mdpu"], capture_output=True
+        ).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
     return found + ("+" if changed else "")
@@ -230,10 +294,11 @@ def run_history(unnamed: bool, history: pd.DataFrame, share_positive: float) -> 
     Returns
     -------
     DataFrame
-        One row per epoch: epoch, from 1; `MEASURES`; risk, the sum of its four terms; raw_accuracy and accuracy; and
-        further measures of the method, by name. The two accuracies differ if the answers of an unnamed method are
-        swapped to the better assignment; its rates are then swapped too. Risk terms are missing for a method that
-        estimates no risk. All measures are missing from the first epoch on whose objective is not finite.
+        One row per epoch: epoch, from 1; `MEASURES`; risk, the sum of its four terms; raw_accuracy
+        and accuracy; and further measures of the method, by name. The two accuracies differ if the
+        answers of an unnamed method are swapped to the better assignment; its rates are then
+        swapped too. Risk terms are missing for a method that estimates no risk. All measures are
+        missing from the first epoch on whose objective is not finite.
     """
     frame = history.reindex(columns=["epoch", *MEASURES])
     frame["risk"] = frame[[f"risk_{term}" for term in TERMS]].sum(axis=1, skipna=False)

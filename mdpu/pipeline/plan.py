@@ -1,6 +1,7 @@
 """The plan of a configuration: its runs, their grids, how each is trained, and every path.
 
-A *run* is one trained model. A *cell* is a set of runs that differ only in the seed; one training job trains it. An
+A *run* is one trained model. A *cell* is a set of runs that differ only in the seed; one training
+job trains it. An
 *experiment* is a named grid of runs. Experiments overlap; a run that several need is trained once.
 """
 
@@ -38,10 +39,10 @@ LOGISTIC = "logistic"
 class Run:
     """One point of the grid: one trained model, one history.
 
-    ``variant`` says how it departs from ``protocol``; ``base`` does not. ``n`` counts tuples, or their members if
-    ``sampling.n_counts`` says so. ``prior`` is a canonical decimal string. ``law`` says which groups are collected as
-    tuples: a name of `mdpu.law.named_law`, or one of ``definitions.laws``. Names leave out the paper's law and the
-    logistic loss.
+    ``variant`` says how it departs from ``protocol``; ``base`` does not. ``n`` counts tuples, or
+    their members if ``sampling.n_counts`` says so. ``prior`` is a canonical decimal string. ``law``
+    says which groups are collected as tuples: a name of `mdpu.law.named_law`, or one of
+    ``definitions.laws``. Names leave out the paper's law and the logistic loss.
     """
 
     dataset: str
@@ -71,10 +72,12 @@ class Run:
 
     @property
     def trial(self) -> str:
-        """Name of the trial, which seeds the split, the initial weights and the order of the minibatches.
+        """Name of the trial, which seeds the split, the initial weights and the order of the
+        minibatches.
 
-        It contains dataset, tuple size, law, n, prior and seed, so that trials of two cells are independent. It
-        contains neither variant, method nor loss, so that comparisons within a cell stay paired.
+        It contains dataset, tuple size, law, n, prior and seed, so that trials of two cells are
+        independent. It contains neither variant, method nor loss, so that comparisons within a cell
+        stay paired.
         """
         size = _size(vars(self))
         return f"{self.dataset}/{size}/n{self.n}/prior{self.prior}/seed{self.seed}"
@@ -90,13 +93,17 @@ _NAME = re.compile(
 
 
 def _size(key: Mapping[Any, Any]) -> str:
-    """Return the part of a name that says the tuple size, and the law after it unless it is the paper's."""
+    """Return the part of a name that says the tuple size, and the law after it unless it is the
+    paper's.
+    """
     law = key.get("law", DOMINANT)
     return f"m{key['tuple_size']}" + ("" if law == DOMINANT else f"-{law}")
 
 
 def cell_name(key: Mapping[Any, Any]) -> str:
-    """Return the name of the cell that a mapping of key columns belongs to: its file's path below ``runs``."""
+    """Return the name of the cell that a mapping of key columns belongs to: its file's path below
+    ``runs``.
+    """
     loss = "" if key["loss"] == LOGISTIC else f".{key['loss']}"
     place = f"{key['dataset']}/{key['variant']}/{_size(key)}/n{key['n']}/prior{key['prior']}"
     return f"{place}/{key['method']}{loss}"
@@ -112,7 +119,9 @@ def parse_run(text: str) -> Run:
     """
     match = _NAME.fullmatch(text)
     if match is None:
-        raise UserError(f"{text!r} names no cell or run; an example is mnist/base/m2/n10000/prior0.5/abs/seed1")
+        raise UserError(
+            f"{text!r} names no cell or run; an example is mnist/base/m2/n10000/prior0.5/abs/seed1"
+        )
     values: dict[str, Any] = {"law": DOMINANT, "loss": LOGISTIC, "seed": "1"}
     values |= {key: value for key, value in match.groupdict().items() if value is not None}
     return Run(**{**values, **{axis: int(values[axis]) for axis in ("tuple_size", "n", "seed")}})
@@ -150,12 +159,16 @@ def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
 
 
 def values_for(name: str, axis: Any) -> Any:
-    """Return the values of an axis for a dataset or a method: those under its name, or those of all."""
+    """Return the values of an axis for a dataset or a method: those under its name, or those of
+    all.
+    """
     return axis.get(name, axis["default"]) if isinstance(axis, Mapping) else axis
 
 
 def seeds_for(dataset: str, method: str, axis: Any) -> list[int]:
-    """Return the seeds of a method on a dataset: those under the dataset's name, the method's, or those of all."""
+    """Return the seeds of a method on a dataset: those under the dataset's name, the method's, or
+    those of all.
+    """
     if isinstance(axis, Mapping) and dataset in axis:
         return list(axis[dataset])
     return list(values_for(method, axis))
@@ -180,7 +193,9 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Departure:
-    """A key of the protocol whose value differs from that of ``base``; both values as the configuration writes them."""
+    """A key of the protocol whose value differs from that of ``base``; both values as the
+    configuration writes them.
+    """
 
     key: str
     base: str
@@ -188,7 +203,9 @@ class Departure:
 
 
 class Protocol:
-    """How images are drawn, networks trained and runs reported, under each variant of a checked configuration."""
+    """How images are drawn, networks trained and runs reported, under each variant of a checked
+    configuration.
+    """
 
     def __init__(self, config: Config) -> None:
         self.variants: dict[str, Config | None] = config["definitions"]["variants"]
@@ -203,11 +220,16 @@ class Protocol:
     def sampling(self, variant: str, tuple_size: int, n: int) -> dict[str, Any]:
         """Return how the images of a split at `n` are drawn, with both numbers as numbers."""
         sampling = dict(self.variant(variant)["sampling"])
-        counted, written = sampling.pop("n_counts"), sampling.pop("n_unlabeled")
+        counted = sampling.pop("n_counts")
+        written = sampling.pop("n_unlabeled")
         if isinstance(written, str):  # n, 3n or n/2, of the tuples' n
             times, part = written.split("n")
             written = int(times or 1) * n // int(part[1:] or 1)
-        return {"n": n if counted == "tuples" else max(1, n // tuple_size), "n_unlabeled": written, **sampling}
+        return {
+            "n": n if counted == "tuples" else max(1, n // tuple_size),
+            "n_unlabeled": written,
+            **sampling,
+        }
 
     def settings(self, variant: str, network: str) -> Settings:
         """Return the trainer's settings for a network under a variant.
@@ -224,13 +246,20 @@ class Protocol:
         try:
             return Settings.parse({**values, "network": network})
         except UserError as error:
-            raise UserError(f"config key protocol.training.networks.{network}, variant {variant}: {error}") from None
+            raise UserError(
+                f"config key protocol.training.networks.{network}, variant {variant}: {error}"
+            ) from None
 
     def departures(self, variant: str, networks: Iterable[str]) -> list[Departure]:
-        """Return the keys of sampling, and of the training of some networks, in which a variant departs from base."""
+        """Return the keys of sampling, and of the training of some networks, in which a variant
+        departs from base.
+        """
         departures: dict[str, Departure] = {}
         for network in networks:
-            values, base = ({**self._plain(name), **self.settings(name, network).flat()} for name in (variant, BASE))
+            values, base = (
+                {**self._plain(name), **self.settings(name, network).flat()}
+                for name in (variant, BASE)
+            )
             departures |= {
                 key: Departure(key, _written(base.get(key)), _written(value))
                 for key, value in values.items()
@@ -249,7 +278,9 @@ def _written(value: object) -> str:
 
 
 class Layout:
-    """Where every file is: runs, splits, labels and images are shared by all results, which are in ``results``."""
+    """Where every file is: runs, splits, labels and images are shared by all results, which are in
+    ``results``.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -262,7 +293,9 @@ class Layout:
         self.metrics = self.results / "metrics.parquet"  # one row per run and epoch, of all runs
 
     def images(self, dataset: str) -> Path:
-        """Images of a dataset's source; if the source is a path, their name is ``own/<dataset>``."""
+        """Images of a dataset's source; if the source is a path, their name is
+        ``own/<dataset>``.
+        """
         source = self._config["definitions"]["datasets"][dataset]["source"]
         return self.root / "datasets" / f"{f'own/{dataset}' if is_path(source) else source}.npz"
 
@@ -300,8 +333,9 @@ class Plan:
     config : mapping
         As `mdpu.pipeline.config.load_config` returns it.
     checksums : mapping from str to str, optional
-        Checksums of the images of datasets whose sources are a user's own files, from their descriptions. Without
-        them, keys of the runs on these are known only if the configuration declares them as ``sha256``.
+        Checksums of the images of datasets whose sources are a user's own files, from their
+        descriptions. Without them, keys of the runs on these are known only if the configuration
+        declares them as ``sha256``.
     """
 
     def __init__(self, config: Config, checksums: Mapping[str, str] | None = None) -> None:
@@ -312,7 +346,9 @@ class Plan:
         self.spec = cache(self._spec)
         self._settings = cache(self._flat_settings)
         for dataset in self.datasets:
-            self.protocol.settings(BASE, self.network(dataset))  # its mistakes show before anything starts
+            self.protocol.settings(
+                BASE, self.network(dataset)
+            )  # its mistakes show before anything starts
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
@@ -343,12 +379,16 @@ class Plan:
     def not_run(self) -> dict[str, str]:
         """Titles, by name, of the experiments that are defined but not part of this selection."""
         defined = self.config["definitions"]["experiments"]
-        return {name: spec["title"] for name, spec in defined.items() if name not in self.experiments}
+        return {
+            name: spec["title"] for name, spec in defined.items() if name not in self.experiments
+        }
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """Every run that a selected experiment needs, once, in order."""
-        return tuple(sorted({run for experiment in self.experiments.values() for run in experiment.runs}))
+        return tuple(
+            sorted({run for experiment in self.experiments.values() for run in experiment.runs})
+        )
 
     @cached_property
     def cells(self) -> dict[str, tuple[Run, ...]]:
@@ -362,18 +402,26 @@ class Plan:
 
     @cached_property
     def table_rows(self) -> frozenset[tuple[str, int, int, str]]:
-        """The rows (dataset, tuple size, n, prior) of the selected tables of the paper's law, for claims."""
+        """The rows (dataset, tuple size, n, prior) of the selected tables of the paper's law, for
+        claims.
+        """
         runs = (run for one in self.experiments.values() if one.kind == "table" for run in one.runs)
-        return frozenset((run.dataset, run.tuple_size, run.n, run.prior) for run in runs if run.law == DOMINANT)
+        return frozenset(
+            (run.dataset, run.tuple_size, run.n, run.prior) for run in runs if run.law == DOMINANT
+        )
 
     @cached_property
     def datasets(self) -> list[str]:
         """Datasets that a run needs, or that Figure 1 shows: the first that is selected."""
         shown = any(one.kind == "setting" for one in self.experiments.values())
-        return sorted({run.dataset for run in self.runs} | {*selected(self.config, "datasets")[: int(shown)]})
+        return sorted(
+            {run.dataset for run in self.runs} | {*selected(self.config, "datasets")[: int(shown)]}
+        )
 
     def find_runs(self, name: str) -> tuple[Run, ...]:
-        """Return the run called `name`, or the runs of the cell called `name`; raise `UserError` if there is none."""
+        """Return the run called `name`, or the runs of the cell called `name`; raise `UserError` if
+        there is none.
+        """
         if name in self.cells:
             return self.cells[name]
         by_name = {run.name: run for run in self.runs}
@@ -386,7 +434,9 @@ class Plan:
         return self.experiments[name]
 
     def dataset(self, name: str) -> dict[str, Any]:
-        """Return the definition of a dataset: source, sides, title, network; raise `UserError` if there is none."""
+        """Return the definition of a dataset: source, sides, title, network; raise `UserError` if
+        there is none.
+        """
         known(name, self.config["definitions"]["datasets"], "dataset")
         return dict(self.config["definitions"]["datasets"][name])
 
@@ -396,7 +446,9 @@ class Plan:
 
     @cached_property
     def published_names(self) -> dict[str, str]:
-        """The published row to compare each defined dataset with: that of its own name, unless it names another."""
+        """The published row to compare each defined dataset with: that of its own name, unless it
+        names another.
+        """
         defined = self.config["definitions"]["datasets"]
         return {name: definition.get("published", name) for name, definition in defined.items()}
 
@@ -404,12 +456,17 @@ class Plan:
     def readings(self) -> dict[str, str]:
         """The reading of each dataset whose images are the paper's in another draw."""
         defined = self.config["definitions"]["datasets"]
-        return {name: definition["reading"] for name, definition in defined.items() if "reading" in definition}
+        return {
+            name: definition["reading"]
+            for name, definition in defined.items()
+            if "reading" in definition
+        }
 
     def network(self, dataset: str) -> str:
         """Return the name of the network for `dataset`.
 
-        If the configuration names none, it is ``resnet34`` for a user's own colour images and ``mlp`` otherwise.
+        If the configuration names none, it is ``resnet34`` for a user's own colour images and
+        ``mlp`` otherwise.
         """
         definition = self.dataset(dataset)
         if "network" in definition:
@@ -418,49 +475,77 @@ class Plan:
         return "resnet34" if is_path(source) and is_colour(Path(source).expanduser()) else "mlp"
 
     def source_of(self, images: str) -> str:
-        """Return the source, a name or a path, whose images are called `images` in `Layout.images`."""
-        return str(self.dataset(images.removeprefix("own/"))["source"]) if images.startswith("own/") else images
+        """Return the source, a name or a path, whose images are called `images` in
+        `Layout.images`.
+        """
+        return (
+            str(self.dataset(images.removeprefix("own/"))["source"])
+            if images.startswith("own/")
+            else images
+        )
 
     def _flat_settings(self, variant: str, network: str) -> dict[str, Any]:
         """Return the trainer's settings as one mapping of plain JSON."""
-        flat: dict[str, Any] = json.loads(json.dumps(self.protocol.settings(variant, network).flat()))
+        flat: dict[str, Any] = json.loads(
+            json.dumps(self.protocol.settings(variant, network).flat())
+        )
         return flat
 
     def law_text(self, run: Run) -> str:
-        """Return a run's law as `mdpu.law.named_law` takes it: its name, or the weights of one that is defined."""
+        """Return a run's law as `mdpu.law.named_law` takes it: its name, or the weights of one that
+        is defined.
+        """
         weights = self.config["definitions"].get("laws", {}).get(run.law)
         return run.law if weights is None else ",".join(map(str, weights))
 
     def law(self, run: Run) -> Law | None:
-        """Return a run's law, None for the paper's; raise `UserError` if it does not fit the tuple size."""
+        """Return a run's law, None for the paper's; raise `UserError` if it does not fit the tuple
+        size.
+        """
         if run.law == DOMINANT:
             return None
         try:
             return named_law(self.law_text(run), run.tuple_size)
         except UserError as error:
-            raise UserError(f"config key law: {error}; define your own under definitions.laws") from None
+            raise UserError(
+                f"config key law: {error}; define your own under definitions.laws"
+            ) from None
 
     def checksum(self, dataset: str) -> str | None:
-        """Return the text that identifies a dataset's images in the keys of its runs, None if it is not known yet."""
+        """Return the text that identifies a dataset's images in the keys of its runs, None if it is
+        not known yet.
+        """
         definition = self.dataset(dataset)
         if not is_path(definition["source"]):
             return SOURCES[definition["source"]].checksum
         return definition.get("sha256") or self._checksums.get(dataset)
 
     def with_own_images(self) -> Plan:
-        """Return the plan with the checksums of a user's own images, as far as their descriptions are there."""
+        """Return the plan with the checksums of a user's own images, as far as their descriptions
+        are there.
+        """
         unknown = [name for name in self.datasets if self.checksum(name) is None]
         paths = {name: self.layout.images(name).with_suffix(".json") for name in unknown}
-        found = {name: str(read_json(path)["checksum"]) for name, path in paths.items() if path.exists()}
+        found = {
+            name: str(read_json(path)["checksum"]) for name, path in paths.items() if path.exists()
+        }
         return Plan(self.config, {**self._checksums, **found}) if found else self
 
     def drawing(self, split: str) -> dict[str, Any]:
-        """Return how the tuples and unlabeled images of a split are drawn, ready for JSON, with every trial's name.
+        """Return how the tuples and unlabeled images of a split are drawn, ready for JSON, with
+        every trial's name.
 
-        Trials 1 to 5 are always drawn, so that configurations with other seeds among these share the file.
+        Trials 1 to 5 are always drawn, so that configurations with other seeds among these share
+        the file.
         """
-        run, seeds = self.splits[split][0], {*range(1, 6), *(run.seed for run in self.splits[split])}
-        return {**self._sampling(run), "trials": {str(seed): replace(run, seed=seed).trial for seed in sorted(seeds)}}
+        run, seeds = (
+            self.splits[split][0],
+            {*range(1, 6), *(run.seed for run in self.splits[split])},
+        )
+        return {
+            **self._sampling(run),
+            "trials": {str(seed): replace(run, seed=seed).trial for seed in sorted(seeds)},
+        }
 
     def _sampling(self, run: Run) -> dict[str, Any]:
         law = {} if run.law == DOMINANT else {"law": self.law_text(run)}
@@ -468,9 +553,12 @@ class Plan:
         return {"tuple_size": run.tuple_size, "prior": run.prior, **sampling, **law}
 
     def _spec(self, cell: str) -> dict[str, Any]:
-        """Return all that a training job needs to know of a cell, ready for JSON: what its runs' keys are made of."""
+        """Return all that a training job needs to know of a cell, ready for JSON: what its runs'
+        keys are made of.
+        """
         runs = self.cells[cell]
-        run, dataset = runs[0], self.dataset(runs[0].dataset)
+        run = runs[0]
+        dataset = self.dataset(runs[0].dataset)
         self.law(run)
         return {
             "cell": cell,
@@ -497,11 +585,19 @@ class Plan:
 
     def shipped_on(self, datasets: Collection[str]) -> list[Path]:
         """Return the packed files of some datasets, with all runs on them."""
-        return sorted({path for path in self.shipped.values() if path.stem.removesuffix("-2") in datasets})
+        return sorted(
+            {path for path in self.shipped.values() if path.stem.removesuffix("-2") in datasets}
+        )
 
     def shipped_files(self, cell: str) -> list[Path]:
         """Return the packed files that hold finished runs of a cell."""
-        return sorted({self.shipped[key] for run in self.cells[cell] if (key := self.key(run)) in self.shipped})
+        return sorted(
+            {
+                self.shipped[key]
+                for run in self.cells[cell]
+                if (key := self.key(run)) in self.shipped
+            }
+        )
 
     def to_train(self, cell: str) -> list[Run]:
         """Return the runs of a cell that are not shipped."""
@@ -512,18 +608,23 @@ class Plan:
         return load_method(self.cells[cell][0].method).objective is not None
 
     def core_minutes(self, cell: str) -> float | None:
-        """Return the minutes of one thread that training takes, at 1.0 s per run and epoch of 30,000 images.
+        """Return the minutes of one thread that training takes, at 1.0 s per run and epoch of
+        30,000 images.
 
         None for ResNet-34: it needs a GPU, whose speed depends on its model.
         """
         spec = self.spec(cell)
         if spec["settings"]["network"] == "resnet34":
             return None
-        images = spec["sampling"]["tuple_size"] * spec["sampling"]["n"] + spec["sampling"]["n_unlabeled"]
+        images = (
+            spec["sampling"]["tuple_size"] * spec["sampling"]["n"] + spec["sampling"]["n_unlabeled"]
+        )
         return float(len(self.to_train(cell)) * spec["settings"]["epochs"] * images / 30_000 / 60)
 
     def minutes(self, cell: str) -> int:
-        """Return the minutes to ask a cluster for; training that needs more resumes from its checkpoint."""
+        """Return the minutes to ask a cluster for; training that needs more resumes from its
+        checkpoint.
+        """
         own = self.core_minutes(cell)
         return 240 if own is None else 10 + math.ceil(3 * own)
 

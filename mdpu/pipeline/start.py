@@ -1,4 +1,6 @@
-"""What `./run` does once it has an environment. When imported, this module needs the standard library alone."""
+"""What `./run` does once it has an environment. When imported, this module needs the standard
+library alone.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,16 @@ from typing import TextIO
 
 from mdpu.pipeline.environment import PYTHON, ROOT, VENV
 
-USAGE = """./run [NAME] [ARGS]   run Snakemake with config/NAME.yaml: quick unless given; paper is config.yaml.
-                      ARGS go to Snakemake: -n, tables, --configfile mine.yaml, --profile profiles/slurm
-./run trace NAME      show where a number comes from; ./run retrain NAME: train it again; ./run verify: train a sample
-./run test [ARGS]     run every test and quality gate; ./run docs: build the site; ./run demo: name the shipped page
+USAGE = """\
+./run [NAME] [ARGS]   run Snakemake with config/NAME.yaml: quick unless given; paper is config.yaml.
+                      ARGS go to Snakemake: -n, tables, --configfile mine.yaml,
+                      --profile profiles/slurm
+./run trace NAME      show where a number comes from
+./run retrain NAME    train it again
+./run verify          train a sample of the shipped runs again
+./run test [ARGS]     run every test and quality gate
+./run docs            build the site
+./run demo            name the shipped page
 ./run help            print this"""
 HELP = ("help", "-h", "--help")
 SHIPPED_PAGE = ROOT / "results" / "reference" / "report.html"
@@ -50,7 +58,8 @@ def main(arguments: Sequence[str]) -> int:
         return 0
 
     prepare_variables()
-    command, rest = "quick", list(arguments)
+    command = "quick"
+    rest = list(arguments)
     if rest and not rest[0].startswith("-"):
         command = rest.pop(0)
     if command in COMMANDS:
@@ -58,13 +67,18 @@ def main(arguments: Sequence[str]) -> int:
 
     file = "config.yaml" if command == "paper" else f"config/{command}.yaml"
     if not Path(file).exists():
-        print(f"run: error: {command!r} is no command, and there is no {file} (./run --help)", file=sys.stderr)
+        print(
+            f"run: error: {command!r} is no command, and there is no {file} (./run --help)",
+            file=sys.stderr,
+        )
         return 1
     return run_snakemake(file, rest)
 
 
 def prepare_variables() -> None:
-    """Put the environment's programs first on the PATH, and give Snakemake a user and a home that it can write to."""
+    """Put the environment's programs first on the PATH, and give Snakemake a user and a home that
+    it can write to.
+    """
     os.environ["PATH"] = f"{VENV / 'bin'}{os.pathsep}{os.environ['PATH']}"
     os.environ["USERNAME"] = str(os.getuid())
     if not os.access(os.environ.get("HOME", ""), os.W_OK):
@@ -72,9 +86,11 @@ def prepare_variables() -> None:
 
 
 def run_snakemake(file: str, arguments: Sequence[str]) -> int:
-    """Run Snakemake with a configuration laid over config.yaml, then print the headline of the page.
+    """Run Snakemake with a configuration laid over config.yaml, then print the headline of the
+    page.
 
-    A dry run makes no page, so it names none. Returns Snakemake's status, or 128 and the signal that ended it.
+    A dry run makes no page, so it names none. Returns Snakemake's status, or 128 and the signal
+    that ended it.
     """
     configurations, options, targets = split_arguments(file, arguments)
     release_stale_lock()
@@ -101,9 +117,13 @@ def run_snakemake(file: str, arguments: Sequence[str]) -> int:
 
 
 def split_arguments(file: str, arguments: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Return the files of the configuration, Snakemake's other options, and its targets from ``--`` on."""
+    """Return the files of the configuration, Snakemake's other options, and its targets from ``--``
+    on.
+    """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--configfile", "--configfiles", nargs="+", action="extend", default=["config.yaml", file])
+    parser.add_argument(
+        "--configfile", "--configfiles", nargs="+", action="extend", default=["config.yaml", file]
+    )
     known, options = parser.parse_known_args(list(arguments))
     end = options.index("--") if "--" in options else len(options)
     return known.configfile, options[:end], options[end:]
@@ -111,7 +131,9 @@ def split_arguments(file: str, arguments: Sequence[str]) -> tuple[list[str], lis
 
 def release_stale_lock() -> None:
     """Remove the lock of a Snakemake that was killed; it stays while one works in this folder."""
-    psutil = importlib.import_module("psutil")  # needs the environment, which this module does without
+    psutil = importlib.import_module(
+        "psutil"
+    )  # needs the environment, which this module does without
 
     for process in psutil.process_iter(["cmdline", "cwd"]):
         words = (process.info["cmdline"] or [])[:3]
@@ -121,7 +143,8 @@ def release_stale_lock() -> None:
 
 
 def wait_for(command: Sequence[str], is_condensed: bool) -> int:
-    """Run Snakemake and return its status; its standard error is condensed on the way if that is asked for.
+    """Run Snakemake and return its status; its standard error is condensed on the way if that is
+    asked for.
 
     SIGTERM ends it as Ctrl-C in a terminal does, and the status is 143 then.
     """
@@ -178,18 +201,21 @@ CHATTER = re.compile(r"\[\w{3} \w{3} [\d :]+\]$|Select jobs to execute|Execute \
 
 
 def condensed(lines: Iterable[str]) -> Iterator[str]:
-    """Yield what Snakemake prints with a line for each finished step; what it says of failed jobs stays whole.
+    """Yield what Snakemake prints with a line for each finished step; what it says of failed jobs
+    stays whole.
 
     The lines that announce a job, its time stamps and empty lines are left out.
     """
-    rule, is_announcement = "", False
+    rule = ""
+    is_announcement = False
     for line in lines:
         if re.match(r"(local)?(rule|checkpoint) [\w-]+:$", line):
             is_announcement = True
         elif is_announcement and line.startswith(" "):
             continue
         elif finished := re.match(r"Finished jobid: \d+ \(Rule: ([\w-]+)\)", line):
-            rule, is_announcement = finished[1], False
+            rule = finished[1]
+            is_announcement = False
         elif step := re.match(r"\d+ of \d+ steps \(\S+\) done", line):
             yield f"{step[0]}: {rule}\n"
         elif line.strip() and not CHATTER.match(line):
@@ -198,7 +224,9 @@ def condensed(lines: Iterable[str]) -> Iterator[str]:
 
 
 def page_of(configurations: Sequence[str], options: Sequence[str]) -> Path:
-    """Return where the page of a run is: the last name and folders that its files and options give."""
+    """Return where the page of a run is: the last name and folders that its files and options
+    give.
+    """
     files = [Path(file) for file in configurations if Path(file).is_file()]
     text = "\n".join([*(file.read_text(errors="replace") for file in files), *options])
     place = ROOT

@@ -1,9 +1,9 @@
 """Finished runs, found by what was asked for.
 
-A run's *key* is the digest of what `mdpu.pipeline.job.asked` returns. A cell's file holds its runs, all seeds, by key;
-so a job adds what is missing, and runs of an earlier configuration stay. Runs that are shipped with the repository lie
-in packed files of the same form, with a text of their keys beside each, which is all that a workflow reads before it
-starts.
+A run's *key* is the digest of what `mdpu.pipeline.job.asked` returns. A cell's file holds its runs,
+all seeds, by key; so a job adds what is missing, and runs of an earlier configuration stay. Runs
+that are shipped with the repository lie in packed files of the same form, with a text of their keys
+beside each, which is all that a workflow reads before it starts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from mdpu.pipeline.files import atomic, digest
 if TYPE_CHECKING:
     import pandas as pd
 
-KEY, ABOUT = "key", "about"
+KEY = "key"
+ABOUT = "about"
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,9 @@ class Stored:
     history : DataFrame
         A row per epoch: ``epoch``, from 1, and the measures (`mdpu.pipeline.job.run_history`).
     about : dict
-        ``asked``, whose digest is the key; ``device``, ``precision``, ``date``, ``commit`` and ``packages`` of
-        the training; ``drawn``, counts of its tuples and unlabeled images; and ``sha256`` of the history's values.
+        ``asked``, whose digest is the key; ``device``, ``precision``, ``date``, ``commit`` and
+        ``packages`` of the training; ``drawn``, counts of its tuples and unlabeled images; and
+        ``sha256`` of the history's values.
     """
 
     key: str
@@ -55,26 +57,34 @@ class Stored:
 
 
 def checksum(history: pd.DataFrame) -> str:
-    """Return the SHA-256 of a history's values; the order of its columns and empty columns do not matter."""
+    """Return the SHA-256 of a history's values; the order of its columns and empty columns do not
+    matter.
+    """
     return _checksum(list(history.columns), history.to_numpy(np.float64))
 
 
 def _checksum(names: Sequence[str], values: NDArray[np.float64]) -> str:
     """Return the checksum of a history's values (epochs, names)."""
     total = hashlib.sha256()
-    values = np.where(np.isnan(values), np.nan, values)  # a NaN may have a sign, which a file does not keep
-    for place in sorted(np.flatnonzero(~np.isnan(values).all(axis=0)).tolist(), key=lambda place: names[place]):
+    values = np.where(
+        np.isnan(values), np.nan, values
+    )  # a NaN may have a sign, which a file does not keep
+    for place in sorted(
+        np.flatnonzero(~np.isnan(values).all(axis=0)).tolist(), key=lambda place: names[place]
+    ):
         total.update(names[place].encode() + b"\0" + values[:, place].tobytes())
     return total.hexdigest()
 
 
 def read_runs(path: Path, keys: Collection[str] | None = None) -> dict[str, Stored]:
-    """Return the runs of a cell's file or of a packed file by key, all or those asked for that are in it.
+    """Return the runs of a cell's file or of a packed file by key, all or those asked for that are
+    in it.
 
     Raises
     ------
     UserError
-        If the file is missing or damaged: a run's values do not match their checksum, or its key is another's.
+        If the file is missing or damaged: a run's values do not match their checksum, or its key is
+        another's.
     """
     try:
         filters = None if keys is None else [(KEY, "in", list(keys))]
@@ -84,21 +94,29 @@ def read_runs(path: Path, keys: Collection[str] | None = None) -> dict[str, Stor
         raise UserError(f"{path} is not there; run the workflow, or restore it") from None
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         words = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{path} is damaged ({words}); delete it, then name it as a target to make it again") from None
+        raise UserError(
+            f"{path} is damaged ({words}); delete it, then name it as a target to make it again"
+        ) from None
 
 
 def _runs(table: pa.Table) -> Iterator[Stored]:
     """Yield the runs of a table, whose rows follow one another."""
     import pandas as pd  # a plan reads only keys, and does without it
 
-    keys, about = table[KEY].to_numpy(), table[ABOUT]
+    keys = table[KEY].to_numpy()
+    about = table[ABOUT]
     measures = table.drop_columns([KEY, ABOUT])
     names = measures.column_names
-    values = np.column_stack([column.to_numpy().astype(np.float64) for column in measures.columns])  # (rows, names)
-    starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.array([], int)
+    values = np.column_stack(
+        [column.to_numpy().astype(np.float64) for column in measures.columns]
+    )  # (rows, names)
+    starts = (
+        np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.array([], int)
+    )
     for start, end in zip(starts, [*starts[1:], len(keys)], strict=False):  # no start, no run
         own = values[start:end]
-        # Other runs of the table may have more measures. One that diverged at once still has these three.
+        # Other runs of the table may have more measures. One that diverged at once still has these
+        # three.
         present = ~np.isnan(own).all(axis=0) | np.isin(names, ("epoch", "objective", "accuracy"))
         facts = json.loads(about[int(start)].as_py())
         if facts["sha256"] != _checksum(names, own):
@@ -111,7 +129,8 @@ def _runs(table: pa.Table) -> Iterator[Stored]:
 
 
 def write_runs(path: Path, runs: Iterable[Stored], **options: Any) -> None:
-    """Write runs into one file, beside its place and renamed, so two writers of one cell do no harm.
+    """Write runs into one file, beside its place and renamed, so two writers of one cell do no
+    harm.
 
     `options` are those of `pandas.DataFrame.to_parquet`.
     """
@@ -123,13 +142,19 @@ def write_runs(path: Path, runs: Iterable[Stored], **options: Any) -> None:
     ]
     rows = pd.concat(frames, ignore_index=True)
     with atomic(path) as temporary:
-        rows[[KEY, ABOUT, *rows.columns.drop([KEY, ABOUT])]].to_parquet(temporary, index=False, **options)
+        rows[[KEY, ABOUT, *rows.columns.drop([KEY, ABOUT])]].to_parquet(
+            temporary, index=False, **options
+        )
 
 
 def pack(path: Path, runs: Iterable[Stored]) -> None:
-    """Write runs into a packed file, a fifth of their size, with the text of their keys (.keys) beside it."""
+    """Write runs into a packed file, a fifth of their size, with the text of their keys (.keys)
+    beside it.
+    """
     ordered = {run.key: run for run in runs}
-    measures = sorted({name for run in ordered.values() for name in run.history.columns} - {"epoch"})
+    measures = sorted(
+        {name for run in ordered.values() for name in run.history.columns} - {"epoch"}
+    )
     write_runs(
         path,
         ordered.values(),
@@ -143,7 +168,8 @@ def pack(path: Path, runs: Iterable[Stored]) -> None:
 
 
 def shipped_keys(folder: Path) -> dict[str, Path]:
-    """Return the packed file of a folder that holds a run, by key; ``mnist-2`` if ``mnist`` holds it too.
+    """Return the packed file of a folder that holds a run, by key; ``mnist-2`` if ``mnist`` holds
+    it too.
 
     A packed file that is not there holds nothing, so its runs are trained.
     """

@@ -1,8 +1,8 @@
 """From a number back to its runs, and the same runs trained again.
 
-It uses only runs that are shipped or finished here: tracing trains nothing and downloads nothing. Training again judges
-the *cell* with the new runs in their places, as the paper's numbers are judged, because another machine rounds
-differently and training magnifies the difference.
+It uses only runs that are shipped or finished here: tracing trains nothing and downloads nothing.
+Training again judges the *cell* with the new runs in their places, as the paper's numbers are
+judged, because another machine rounds differently and training magnifies the difference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ from mdpu.pipeline.data.labels import SIDES, write_labels
 from mdpu.pipeline.data.sources import write_source
 from mdpu.pipeline.data.splits import write_split
 from mdpu.pipeline.evaluate.collect import collect, epochs_in_words, run_accuracies, summarize
-from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN, Trials, compare, judge_trials, prediction_interval
+from mdpu.pipeline.evaluate.comparison import (
+    DIFFERS,
+    NOT_RUN,
+    Trials,
+    compare,
+    judge_trials,
+    prediction_interval,
+)
 from mdpu.pipeline.evaluate.shipped import NAME as READINGS
 from mdpu.pipeline.evaluate.shipped import reading_plan
 from mdpu.pipeline.files import REPOSITORY, read_csv
@@ -49,15 +56,21 @@ class Cell(NamedTuple):
         return run_accuracies(collect(self.found), self.plan.protocol.reporting)
 
     def trials(self, seeds: Sequence[int] = ()) -> Trials:
-        """Return mean, deviation and number of the trials that did not diverge, of some seeds or of all."""
+        """Return mean, deviation and number of the trials that did not diverge, of some seeds or of
+        all.
+        """
         rows = self.accuracies().dropna(subset="accuracy")
         own = rows.loc[rows["seed"].isin(seeds or rows["seed"]), "accuracy"]
         return Trials(float(own.mean()), float(own.std()), len(own))
 
     def published(self) -> dict[Any, Any]:
         """Return the comparison with the paper's number, empty if it has none."""
-        rule, plan, runs = self.plan.config["comparison"], self.plan, self.accuracies()
-        if plan.config["name"] == READINGS:  # its number stands for the paper's, as the protocol's does otherwise
+        rule = self.plan.config["comparison"]
+        plan = self.plan
+        runs = self.accuracies()
+        if (
+            plan.config["name"] == READINGS
+        ):  # its number stands for the paper's, as the protocol's does otherwise
             runs = runs.assign(variant=BASE, loss=LOGISTIC)
         rows = compare(summarize(runs), plan.published_names, rule, plan.readings)
         return next(iter(rows[rows["verdict"] != NOT_RUN].to_dict("records")), {})
@@ -67,19 +80,26 @@ class Cell(NamedTuple):
         if not (row := self.published()):
             return "the paper has no such number"
         interval = f"[{row['interval_low']:+.2f}, {row['interval_high']:+.2f}]"
-        return f"{row['verdict']} ({row['difference']:+.2f} points, interval {interval}; {row['reason']})"
+        return (
+            f"{row['verdict']} ({row['difference']:+.2f} points, interval {interval}; "
+            f"{row['reason']})"
+        )
 
 
 def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...], list[Path]]:
-    """Return the first plan that has a run or cell `name`, its runs and its files; raise `UserError` if none has.
+    """Return the first plan that has a run or cell `name`, its runs and its files; raise
+    `UserError` if none has.
 
-    The path of a cell's file is a name, too. The files of `config` are laid over the paper's configuration; unless
-    given, those of ``config/`` are tried one by one, then the shipped runs of the paper's readings, whose variants are
-    named after their trainings: ``mnist/replacement-without/m2/n10000/prior0.5/abs``.
+    The path of a cell's file is a name, too. The files of `config` are laid over the paper's
+    configuration; unless given, those of ``config/`` are tried one by one, then the shipped runs of
+    the paper's readings, whose variants are named after their trainings:
+    ``mnist/replacement-without/m2/n10000/prior0.5/abs``.
     """
     name = f"/{name}".rpartition("/runs/")[2].removesuffix(".parquet").strip("/")
     parse_run(name)
-    shipped, *others = sorted(REPOSITORY.glob("config/*.yaml"), key=lambda file: (file.stem != "reference", file))
+    shipped, *others = sorted(
+        REPOSITORY.glob("config/*.yaml"), key=lambda file: (file.stem != "reference", file)
+    )
     choices = [list(config)] if config else [[shipped], [], *([file] for file in others)]
     mistakes = []
     for files in choices:
@@ -90,12 +110,19 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
             mistakes.append(error)
     if not config and (reading := reading_plan(parse_run(name))):
         return reading, reading.find_runs(name), []
-    raise mistakes[0] if config else UserError(f"{mistakes[0]} (--config FILE names a configuration of your own)")
+    raise (
+        mistakes[0]
+        if config
+        else UserError(f"{mistakes[0]} (--config FILE names a configuration of your own)")
+    )
 
 
 def finished(plan: Plan, runs: Sequence[Run], files: Sequence[Path] = ()) -> Cell:
-    """Return the finished runs of a cell; raise `UserError` if one of `runs`, from a plan of `files`, is not there."""
-    own, found = plan.layout.run_file(runs[0].cell), {}
+    """Return the finished runs of a cell; raise `UserError` if one of `runs`, from a plan of
+    `files`, is not there.
+    """
+    own = plan.layout.run_file(runs[0].cell)
+    found = {}
     for run in plan.cells[runs[0].cell]:
         key = plan.key(run)
         for path in [plan.shipped[key]] if key in plan.shipped else [own] if own.exists() else []:
@@ -103,8 +130,13 @@ def finished(plan: Plan, runs: Sequence[Run], files: Sequence[Path] = ()) -> Cel
                 found[run] = (stored[str(key)], path)
     for run in runs:
         if run not in found:
-            target = f"--configfile {' '.join(map(os.path.relpath, files))} -- {own}" if files else own
-            raise UserError(f"{run.name} is neither shipped nor finished here; make it: snakemake --cores 2 {target}")
+            target = (
+                f"--configfile {' '.join(map(os.path.relpath, files))} -- {own}" if files else own
+            )
+            raise UserError(
+                f"{run.name} is neither shipped nor finished here; make it: snakemake --cores 2 "
+                f"{target}"
+            )
     return Cell(plan, found)
 
 
@@ -112,9 +144,14 @@ def trace(name: str, config: Sequence[Path] = ()) -> str:
     """Return where a number comes from, as text; see `find`."""
     plan, runs, files = find(name, config)
     cell = finished(plan, runs, files)
-    spec, row, ours, rows = plan.spec(cell.name()), cell.published(), cell.trials(), cell.accuracies()
+    spec = plan.spec(cell.name())
+    row = cell.published()
+    ours = cell.trials()
+    rows = cell.accuracies()
     epochs = epochs_in_words(rows, plan.protocol.reporting["average_last"])
-    paper = f"{row['published_mean']} ± {row['published_std']}, table {row['table']}" if row else "none"
+    paper = (
+        f"{row['published_mean']} ± {row['published_std']}, table {row['table']}" if row else "none"
+    )
     lines = [
         cell.name(),
         f"  paper     {paper}",
@@ -133,7 +170,8 @@ def trace(name: str, config: Sequence[Path] = ()) -> str:
             f"  key       {stored.key}, in {path}",
             f"  trained   {about.get('date')} on {about.get('device')}, {about.get('precision')}; "
             f"commit {about.get('commit') or 'unknown'}",
-            f"  again     ./run retrain {run.name}" + "".join(f" --config {file}" for file in config),
+            f"  again     ./run retrain {run.name}"
+            + "".join(f" --config {file}" for file in config),
         ]
     return "\n".join(lines)
 
@@ -143,38 +181,51 @@ def _plain(values: Mapping[str, object]) -> str:
 
 
 def retrain(name: str, config: Sequence[Path] = ()) -> bool:
-    """Train a run again, or all of a cell; print what the cell says before and after, and return whether it agrees."""
+    """Train a run again, or all of a cell; print what the cell says before and after, and return
+    whether it agrees.
+    """
     plan, runs, files = find(name, config)
     return again(finished(plan, runs, files), runs)
 
 
 def again(cell: Cell, runs: Sequence[Run]) -> bool:
-    """Train finished runs of a cell again; print what came of it, and return whether they agree with the old ones.
+    """Train finished runs of a cell again; print what came of it, and return whether they agree
+    with the old ones.
 
-    One run agrees if it lies where a further trial of the cell would, or within the wider margin of the only trial.
-    Several agree unless their mean differs from that of the old ones, by the rule for the paper's numbers.
+    One run agrees if it lies where a further trial of the cell would, or within the wider margin of
+    the only trial. Several agree unless their mean differs from that of the old ones, by the rule
+    for the paper's numbers.
     """
     new = Cell(cell.plan, {**cell.found, **train_again(cell.plan, runs)})
     before, after = (one.accuracies().set_index("seed")["accuracy"] for one in (cell, new))
     for run in runs:
-        old, now = before[run.seed], after[run.seed]
+        old = before[run.seed]
+        now = after[run.seed]
         print(f"{run.name}: {old:.2f} % recorded, {now:.2f} % now, {now - old:+.2f} points")
-    rule, seeds = cell.plan.config["comparison"], [run.seed for run in runs]
+    rule = cell.plan.config["comparison"]
+    seeds = [run.seed for run in runs]
     if before.equals(after):
         print(f"  cell    unchanged: {cell.verdict()}", flush=True)
         return True
     if len(seeds) > 1:
-        olds, news = cell.trials(seeds), new.trials(seeds)
-        difference, low, high, verdict, _ = judge_trials(news, int(after[seeds].isna().sum()), olds, rule)
+        olds = cell.trials(seeds)
+        news = new.trials(seeds)
+        difference, low, high, verdict, _ = judge_trials(
+            news, int(after[seeds].isna().sum()), olds, rule
+        )
         print(f"  again   {verdict} ({difference:+.2f} points, [{low:+.2f}, {high:+.2f}])")
         same = str(verdict) != DIFFERS
     else:
         low, high = prediction_interval(cell.trials(), 1, rule["level"])
         if cell.trials().number == 1:
-            low, high = old - rule["wider_margin"], old + rule["wider_margin"]
+            low = old - rule["wider_margin"]
+            high = old + rule["wider_margin"]
         same = bool(low <= now <= high) or bool(pd.isna(old) and pd.isna(now))
         where = "inside" if same else "OUTSIDE"
-        print(f"  again   {where} the interval of a further trial of the cell, [{low:.2f}, {high:.2f}]")
+        print(
+            f"  again   {where} the interval of a further trial of the cell, [{low:.2f}, "
+            f"{high:.2f}]"
+        )
     print(f"  mean    {cell.trials().mean:.2f} % before, {new.trials().mean:.2f} % with it")
     print(f"  before  {cell.verdict()}\n  after   {new.verdict()}", flush=True)
     return same
@@ -182,9 +233,14 @@ def again(cell: Cell, runs: Sequence[Run]) -> bool:
 
 def train_again(plan: Plan, runs: Sequence[Run]) -> Found:
     """Train runs of one cell anew in a scratch folder, from images that are here or are fetched."""
-    run, spec = runs[0], plan.spec(runs[0].cell)
-    dataset, images, scratch = plan.dataset(run.dataset), plan.layout.images(run.dataset), SCRATCH / run.cell
-    labels, split, out = scratch / "labels.npz", scratch / "split.npz", scratch / "runs.parquet"
+    run = runs[0]
+    spec = plan.spec(runs[0].cell)
+    dataset = plan.dataset(run.dataset)
+    images = plan.layout.images(run.dataset)
+    scratch = SCRATCH / run.cell
+    labels = scratch / "labels.npz"
+    split = scratch / "split.npz"
+    out = scratch / "runs.parquet"
     if not images.with_suffix(".json").exists():
         mirror = plan.config["mirror"] or os.environ.get("MDPU_MIRROR")
         write_source(dataset["source"], plan.layout.data_dir, mirror, images, dataset.get("sha256"))
@@ -199,14 +255,18 @@ def train_again(plan: Plan, runs: Sequence[Run]) -> Found:
 
 
 def shipped_cells() -> list[str]:
-    """Return the names of the shipped cells of the paper and its readings, whose images are published."""
+    """Return the names of the shipped cells of the paper and its readings, whose images are
+    published.
+    """
     runs = read_csv(REPOSITORY / "results" / "reference" / "runs.csv")
     published = runs[runs["selection"].isin(["paper-reference", READINGS])]
     return sorted(published["run"].str.rpartition("/")[0].unique())
 
 
 def verify(number: int, seed: int = 0, config: Sequence[Path] = ()) -> bool:
-    """Train a sample of the shipped runs again, one of each of `number` cells, and judge their cells."""
+    """Train a sample of the shipped runs again, one of each of `number` cells, and judge their
+    cells.
+    """
     check_count("the number of runs", number)
     plan = Plan(load_config(config)) if config else None
     if plan is None:
@@ -221,7 +281,8 @@ def verify(number: int, seed: int = 0, config: Sequence[Path] = ()) -> bool:
         if plan is None:
             its_plan, runs, _ = find(name)
         else:
-            its_plan, runs = plan, plan.cells[name]
+            its_plan = plan
+            runs = plan.cells[name]
         run = runs[seed % len(runs)]
         same.append(again(finished(its_plan, [run]), [run]))
     print(f"{sum(same)} of {len(same)} runs came out as further trials of their cells")

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Submit a job script of Snakemake's and print the job's number; what it needs stands in the script."""
+"""Submit a job script of Snakemake's and print the job's number; what it needs stands in the
+script.
+"""
 
 import json
 import re
@@ -8,8 +10,11 @@ from pathlib import Path
 from subprocess import run
 
 script = sys.argv[1]
-properties = json.loads(re.search(r"^# properties = (.*)$", Path(script).read_text(), re.MULTILINE)[1])
-rule, resources = properties.get("rule", "group"), properties["resources"]
+properties = json.loads(
+    re.search(r"^# properties = (.*)$", Path(script).read_text(), re.MULTILINE)[1]
+)
+rule = properties.get("rule", "group")
+resources = properties["resources"]
 gpus = resources.get("gpu", 0)
 Path(".snakemake/cluster_logs").mkdir(parents=True, exist_ok=True)
 command = [

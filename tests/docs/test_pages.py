@@ -1,4 +1,6 @@
-"""Pages: code is run, or checked where it takes hours; tables are those of the rows; formulas are whole."""
+"""Pages: code is run, or checked where it takes hours; tables are those of the rows; formulas are
+whole.
+"""
 
 import ast
 import os
@@ -21,11 +23,17 @@ from mdpu.pipeline.config import load_config
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
 
-PAGES = sorted(name for name in list_files("--others", "--exclude-standard") if name.endswith(".md"))
+PAGES = sorted(
+    name for name in list_files("--others", "--exclude-standard") if name.endswith(".md")
+)
 TEXTS = {page: (REPOSITORY / page).read_text(encoding="utf-8") for page in PAGES}
 WITH_FORMULAS = MarkdownIt().enable("table").use(dollarmath_plugin, allow_space=False)
-# Pages whose blocks are run in their order, as a reader would: tests/workflow, tests/pipeline/data and show, and below.
-ELSEWHERE = ["config/README.md", *(f"docs/how-to/add-{one}.md" for one in ("dataset", "kind", "method", "network"))]
+# Pages whose blocks are run in their order, as a reader would: tests/workflow, tests/pipeline/data
+# and show, and below.
+ELSEWHERE = [
+    "config/README.md",
+    *(f"docs/how-to/add-{one}.md" for one in ("dataset", "kind", "method", "network")),
+]
 # Programs that are not the project's: what they are given is not checked.
 TOOLS = ("cat", "cd", "git", "pip", "python", "ruff", "snakefmt", "source", "ssh", "uv", "$EDITOR")
 BLOCKS = {  # by page and line: language and text; Sphinx's directives are run by the build
@@ -38,7 +46,9 @@ BLOCKS = {  # by page and line: language and text; Sphinx's directives are run b
 
 def of(*languages: str, page: str | None = None) -> list[str]:
     """Return the blocks of languages, of one page or of all pages that no other test runs."""
-    own = [(place, text) for (place, _), (language, text) in BLOCKS.items() if language in languages]
+    own = [
+        (place, text) for (place, _), (language, text) in BLOCKS.items() if language in languages
+    ]
     return [text for place, text in own if (place == page if page else place not in ELSEWHERE[1:])]
 
 
@@ -59,9 +69,15 @@ RUNNING = [
 def test_python_runs(page):
     """A page takes tuples, unlabeled images and new images for granted, here of digits."""
     images, digits = load_digits(return_X_y=True)
-    split = draw_split(np.where(digits[:1200] % 2 == 0, 1, -1), 2, prior=0.5, n=200, n_unlabeled=200, trial=0)
+    split = draw_split(
+        np.where(digits[:1200] % 2 == 0, 1, -1), 2, prior=0.5, n=200, n_unlabeled=200, trial=0
+    )
     images = (images / 16).astype(np.float32)
-    names = {"tuples": images[split.tuples], "unlabeled": images[split.unlabeled], "new_images": images[1200:]}
+    names = {
+        "tuples": images[split.tuples],
+        "unlabeled": images[split.unlabeled],
+        "new_images": images[1200:],
+    }
     for text in of("python", page=page):
         exec(compile(text, page, "exec"), names)
 
@@ -74,8 +90,11 @@ def test_a_configuration_is_valid(text, tmp_path):
 
 @pytest.mark.slow
 def test_a_method_and_a_network_are_added_as_their_pages_say(fresh_clone):
-    """In a clone, and trained; the listings of the page on networks are lines to put into files that are there."""
-    page, package = "docs/how-to/add-network.md", fresh_clone.folder / "mdpu"
+    """In a clone, and trained; the listings of the page on networks are lines to put into files
+    that are there.
+    """
+    page = "docs/how-to/add-network.md"
+    package = fresh_clone.folder / "mdpu"
     (package / "methods" / "ber.py").write_text(of("python", page="docs/how-to/add-method.md")[0])
     for file, before, text in (
         ("settings.py", '    "mlp": {', of("", page=page)[0]),
@@ -85,20 +104,27 @@ def test_a_method_and_a_network_are_added_as_their_pages_say(fresh_clone):
         assert (package / file).read_text().count(before) == 1
         (package / file).write_text((package / file).read_text().replace(before, text + before))
     program = (
-        "import numpy as np\nfrom mdpu.data import draw_split\nfrom mdpu.settings import Settings, Task\n"
-        "from mdpu.train import train\nimages = np.random.default_rng(0).random((60, 8, 8), dtype=np.float32)\n"
+        "import numpy as np\nfrom mdpu.data import draw_split\nfrom mdpu.settings import Settings, "
+        "Task\n"
+        "from mdpu.train import train\nimages = np.random.default_rng(0).random((60, 8, 8), "
+        "dtype=np.float32)\n"
         "sample = draw_split(np.repeat([1, -1], 30), 2, 0.5, 20, 20, 0)\n"
-        "settings = Settings(epochs=2, batch_size=10, network='small-cnn', architecture={'channels': [4, 4]})\n"
+        "settings = Settings(epochs=2, batch_size=10, network='small-cnn', "
+        "architecture={'channels': [4, 4]})\n"
         "(model,) = train(Task('ber', 2, 0.5), images, [sample], [0], settings)\n"
         "assert np.isfinite(model.decision_function(images)).all()\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(fresh_clone.folder)}
-    subprocess.run([sys.executable, "-c", program], cwd=fresh_clone.folder, env=environment, check=True)
+    subprocess.run(
+        [sys.executable, "-c", program], cwd=fresh_clone.folder, env=environment, check=True
+    )
 
 
 @pytest.mark.parametrize("text", of("sh", "bash"))
 def test_commands_exist_and_take_what_they_are_given(text):
-    known = re.findall(r'"(\w+)"', (REPOSITORY / "mdpu/pipeline/start.py").read_text(encoding="utf-8"))
+    known = re.findall(
+        r'"(\w+)"', (REPOSITORY / "mdpu/pipeline/start.py").read_text(encoding="utf-8")
+    )
     known += ["paper", *(path.stem for path in (REPOSITORY / "config").glob("*.yaml"))]
     for command in re.split(r"\n| && ", re.sub(r"\\\n\s*", " ", text)):
         words = shlex.split(re.sub(r"^([A-Z_]+=\S+ )+", "", command), comments=True)
@@ -121,14 +147,22 @@ def test_commands_exist_and_take_what_they_are_given(text):
 
 
 def check_snakemake(arguments: list[str]) -> None:
-    """Check that profiles exist, and that values, and those files of a configuration that exist, make a plan."""
+    """Check that profiles exist, and that values, and those files of a configuration that exist,
+    make a plan.
+    """
 
     def values_of(option: str) -> list[str]:
         after = arguments[arguments.index(option) + 1 :] if option in arguments else []
-        return after[: next((place for place, word in enumerate(after) if word.startswith("-")), len(after))]
+        return after[
+            : next((place for place, word in enumerate(after) if word.startswith("-")), len(after))
+        ]
 
-    assert all(Path(REPOSITORY, profile, "profile.yaml").exists() for profile in values_of("--profile"))
-    files = [REPOSITORY / file for file in values_of("--configfile") if (REPOSITORY / file).exists()]
+    assert all(
+        Path(REPOSITORY, profile, "profile.yaml").exists() for profile in values_of("--profile")
+    )
+    files = [
+        REPOSITORY / file for file in values_of("--configfile") if (REPOSITORY / file).exists()
+    ]
     Plan(load_config(files, values_of("--config")))
 
 
@@ -138,33 +172,59 @@ def test_the_documents_have_the_tables_of_the_rows(monkeypatch):
     import tables
 
     made = tables.tables()
-    assert [name for name in tables.DOCUMENTS if tables.written(TEXTS[name], made) != TEXTS[name]] == []
-    marked = [re.findall(r"<!-- (?:table|n): ([a-z0-9-]+) -->", TEXTS[name]) for name in tables.DOCUMENTS]
+    assert [
+        name for name in tables.DOCUMENTS if tables.written(TEXTS[name], made) != TEXTS[name]
+    ] == []
+    marked = [
+        re.findall(r"<!-- (?:table|n): ([a-z0-9-]+) -->", TEXTS[name]) for name in tables.DOCUMENTS
+    ]
     assert {name for names in marked for name in names} == made.keys()
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if "$" in TEXTS[page]])
 def test_code_hosts_see_a_formula_whole(page):
-    """They may look for formulas after Markdown has, so nothing in a formula may be emphasis, an escape or a list."""
+    """They may look for formulas after Markdown has, so nothing in a formula may be emphasis, an
+    escape or a list.
+    """
     tokens = MarkdownIt().enable("table").parse(TEXTS[page])
-    texts = [inner.content for token in tokens for inner in token.children or [] if inner.type == "text"]
+    texts = [
+        inner.content for token in tokens for inner in token.children or [] if inner.type == "text"
+    ]
     outer = WITH_FORMULAS.parse(TEXTS[page])
     for formula in (inner for token in outer for inner in (token, *(token.children or []))):
         inline = formula.type == "math_inline"
         written = f"${formula.content}$" if inline else formula.content.strip()
         for line in written.splitlines() if formula.type.startswith("math_") else ():
             holding = [text for text in texts if line in text]
-            assert holding, f"{line} is not whole: look for _ after a brace, \\\\, \\, and a line that begins with -"
+            assert holding, (
+                f"{line} is not whole: look for _ after a brace, \\\\, \\, and a line that begins "
+                "with -"
+            )
             before = {text[: text.index(line)][-1:] for text in holding}
-            assert not inline or before & {"", " ", "("}, f"{line} needs a space or a parenthesis before it"
+            assert not inline or before & {"", " ", "("}, (
+                f"{line} needs a space or a parenthesis before it"
+            )
 
 
 def test_each_warning_of_the_library_has_its_section_by_its_words():
     library = [path for path in (REPOSITORY / "mdpu").rglob("*.py") if "pipeline" not in path.parts]
     nodes = [node for path in library for node in ast.walk(ast.parse(path.read_text("utf-8")))]
-    said = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    said = {
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
     headings = re.findall("^### (.*)", TEXTS["docs/how-to/warnings.md"], re.MULTILINE)
     assert [heading for heading in headings if not any(heading in text for text in said)] == []
-    warned = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "warn"]
-    texts = [" ".join(part.value for part in ast.walk(node) if getattr(part, "value", 0) in said) for node in warned]
-    assert [text for text in texts if text and not any(heading in text for heading in headings)] == []
+    warned = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "warn"
+    ]
+    texts = [
+        " ".join(part.value for part in ast.walk(node) if getattr(part, "value", 0) in said)
+        for node in warned
+    ]
+    assert [
+        text for text in texts if text and not any(heading in text for heading in headings)
+    ] == []

@@ -1,4 +1,6 @@
-"""Sentences of the documents: their numbers are those of the shipped rows, and what they name is there."""
+"""Sentences of the documents: their numbers are those of the shipped rows, and what they name is
+there.
+"""
 
 import re
 import subprocess
@@ -24,7 +26,8 @@ TEXTS = {
 SUMMARIES = ["README.md", "ARTIFACT.md", "docs/explanation/article.md"]
 VERDICTS = ("reproduced", "close", "inconclusive", "differs")
 COUNTS = (
-    r"\b(\d+)(?: of the \d+ numbers)? reproduced, (\d+) close, (\d+) inconclusive[^|\d]* and (\d+) (?:that )?differ"
+    r"\b(\d+)(?: of the \d+ numbers)? reproduced, (\d+) close, (\d+) inconclusive[^|\d]* and (\d+) "
+    r"(?:that )?differ"
 )
 LISTED = r"\b(\d+), (\d+), (\d+) and (\d+)\b"  # the same without words
 AXES = ["dataset", "tuple_size", "n", "prior"]
@@ -53,30 +56,62 @@ def ahead(*pairs: tuple[pd.Series, pd.Series]) -> tuple[int, int]:
 
 def known_shares() -> set[tuple[int, ...]]:
     """Return the pairs (k, n) of "k of n" that follow from the rows."""
-    claims, run = pd.read_csv(REFERENCE / "claims.csv"), compared()
-    published = published_cells().query("method in @PROPOSED").set_index([*AXES, "method"])["published_mean"]
-    shares = {pair for said in [*claims["ours"], *claims["paper"]] for pair in found(r"^(\d+) of (\d+)$", said)}
+    claims = pd.read_csv(REFERENCE / "claims.csv")
+    run = compared()
+    published = (
+        published_cells()
+        .query("method in @PROPOSED")
+        .set_index([*AXES, "method"])["published_mean"]
+    )
+    shares = {
+        pair
+        for said in [*claims["ours"], *claims["paper"]]
+        for pair in found(r"^(\d+) of (\d+)$", said)
+    }
     shares |= {(len(run), len(published))}
-    shares |= {(k, len(rows)) for rows in (run, *(own for _, own in run.groupby("method"))) for k in counts(rows)}
+    shares |= {
+        (k, len(rows))
+        for rows in (run, *(own for _, own in run.groupby("method")))
+        for k in counts(rows)
+    }
     rows = pd.read_csv(REFERENCE / "runs.csv", dtype={"prior": str})
     rows = rows.query("selection == 'paper-reference' and variant == 'base' and loss == 'logistic'")
     judged = rows.merge(run[["dataset", *AXES[1:], "method"]])
     shares |= {(int((judged["precision"] == "float32").sum()), len(judged))}
-    means = rows.groupby([*AXES, "method"])["accuracy"].mean().unstack("method").dropna(subset="siamese")  # of tables
+    means = (
+        rows.groupby([*AXES, "method"])["accuracy"]
+        .mean()
+        .unstack("method")
+        .dropna(subset="siamese")
+    )  # of tables
     as_published = means.drop("emnist-letters").rename({"emnist-letters-a-i": "emnist-letters"})
     highest = published_cells().groupby(AXES)["published_mean"].max()
-    shares |= {ahead((means["bag-relu"], means[[*PROPOSED]].max(axis=1))), ahead((as_published["bag-relu"], highest))}
+    shares |= {
+        ahead((means["bag-relu"], means[[*PROPOSED]].max(axis=1))),
+        ahead((as_published["bag-relu"], highest)),
+    }
     for cells in (means[[*PROPOSED]].stack(), published):
-        size, prior = cells.unstack("tuple_size"), cells.unstack("prior")
-        shares |= {ahead((size[3], size[2])), ahead((prior["0.4"], prior["0.5"]), (prior["0.5"], prior["0.6"]))}
+        size = cells.unstack("tuple_size")
+        prior = cells.unstack("prior")
+        shares |= {
+            ahead((size[3], size[2])),
+            ahead((prior["0.4"], prior["0.5"]), (prior["0.5"], prior["0.6"])),
+        }
     return shares
 
 
 def test_the_headline_has_the_same_counts_everywhere():
-    """In the shipped page, which `./run demo` reads, and in the documents; other readings are in one table."""
-    readings = found(r"\| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", TEXTS["docs/explanation/readings.md"])
-    demo = subprocess.run([sys.executable, "run", "demo"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    here, own = counts(compared()), counts(compared("own-split"))
+    """In the shipped page, which `./run demo` reads, and in the documents; other readings are in
+    one table.
+    """
+    readings = found(
+        r"\| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", TEXTS["docs/explanation/readings.md"]
+    )
+    demo = subprocess.run(
+        [sys.executable, "run", "demo"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    here = counts(compared())
+    own = counts(compared("own-split"))
     assert found(COUNTS, demo.stdout) == [here]
     page = (REFERENCE / "report.html").read_text(encoding="utf-8")
     apart = re.search(r"(\d+) numbers were run in our own split.*", page)
@@ -99,11 +134,16 @@ def test_sentences_about_cifar_10_are_of_its_runs():
     assert set(runs["last_epoch"]) == {100}
     assert set(runs["precision"]) == {"tf32"}
     assert len(runs) == 9
-    dataset = load_config([REPOSITORY / "config" / "own-split.yaml"])["definitions"]["datasets"]["own-cifar-10"]
+    dataset = load_config([REPOSITORY / "config" / "own-split.yaml"])["definitions"]["datasets"][
+        "own-cifar-10"
+    ]
     training, test = (sum(dataset["counts"][part].values()) for part in ("train", "test"))
     assert f"{training:,} training images" in dataset["title"]
     findings = TEXTS["docs/explanation/findings.md"]
-    assert f"It has {training:,} of the 50,000 training images and {test:,} of the 10,000 test images." in findings
+    assert (
+        f"It has {training:,} of the 50,000 training images and {test:,} of the 10,000 test images."
+        in findings
+    )
     for name in ("docs/explanation/article.md", "report/sections/apart.html.j2"):
         assert f"{training:,} of its 50,000 training" in TEXTS[name]
 
@@ -112,12 +152,18 @@ def test_sentences_about_the_forecasts_of_cifar_10_are_of_the_rows():
     said = " ".join(TEXTS["docs/explanation/readings.md"].split())
     (network,) = re.findall(r"(?m)^NETWORK, \w+ = ([\d.]+),", TEXTS["benchmarks/forecasts.py"])
     assert f"adds {network} points of deviation" in said
-    dataset = load_config([REPOSITORY / "config" / "own-split.yaml"])["definitions"]["datasets"]["own-cifar-10"]
+    dataset = load_config([REPOSITORY / "config" / "own-split.yaml"])["definitions"]["datasets"][
+        "own-cifar-10"
+    ]
     counts = dataset["counts"]["test"]
     constant = 100 * max(counts.values()) / sum(counts.values())
     assert f"Each begins below the {constant:.1f} % that the constant answer has." in said
-    forecasts = pd.read_csv(REFERENCE / "forecasts.csv", dtype={"prior": str}).query("dataset == 'cifar-10'")
-    runs = pd.read_csv(REFERENCE / "runs.csv", dtype={"prior": str}).query("dataset == 'own-cifar-10'")
+    forecasts = pd.read_csv(REFERENCE / "forecasts.csv", dtype={"prior": str}).query(
+        "dataset == 'cifar-10'"
+    )
+    runs = pd.read_csv(REFERENCE / "runs.csv", dtype={"prior": str}).query(
+        "dataset == 'own-cifar-10'"
+    )
     scored = forecasts.merge(runs[["tuple_size", "n", "prior", "method"]])
     assert len(scored) == 2 * len(runs)
     assert (scored["low"] < constant).all()
@@ -128,7 +174,10 @@ def test_sentences_about_runs_of_a_gpu_are_of_the_rows():
     full = rows[rows["cpu_precision"] == "float32"]
     said = " ".join(TEXTS["docs/explanation/performance.md"].split())
     assert f"{len(rows)} runs of URE, ReLU and ABS on MNIST were trained on an NVIDIA H100" in said
-    assert f"In {len(full)} pairs both are in float32. In {len(rows) - len(full)}, trials 4 and 5," in said
+    assert (
+        f"In {len(full)} pairs both are in float32. In {len(rows) - len(full)}, trials 4 and 5,"
+        in said
+    )
     assert set(rows.loc[rows["cpu_precision"] == "bfloat16", "trial"].str[-1]) == {"4", "5"}
     assert set(rows["gpu_precision"]) == {"float32"}
     assert set(rows["torch"]) == set(re.findall(r"\(torch ([\d.]+)\), each with the key", said))
@@ -145,22 +194,35 @@ def test_commands_and_files_that_texts_name_are_there():
         *(path.stem for path in REPOSITORY.glob("config/*.yaml")),
     }
     folders = "tests|docs|mdpu|workflow|benchmarks|examples|report|profiles|envs"
-    file = re.compile(rf"(?<![\w/<.])((?:{folders})/[\w/.-]+\.(?:{ENDS}|csv|json|html|svg))\b(?!`? of\s+commit)")
+    file = re.compile(
+        rf"(?<![\w/<.])((?:{folders})/[\w/.-]+\.(?:{ENDS}|csv|json|html|svg))\b(?!`? of\s+commit)"
+    )
     for name, text in TEXTS.items():
         assert {*re.findall(r"(?m)(?:^ *|`)\./run ([a-z][a-z-]*)\b", text)} <= commands, name
-        lost = {path for path in file.findall(text) if not (REPOSITORY / path).exists() and "_build" not in path}
+        lost = {
+            path
+            for path in file.findall(text)
+            if not (REPOSITORY / path).exists() and "_build" not in path
+        }
         assert lost == set() or "/how-to/add-" in name, name
 
 
 # Words of the builders, and turns of phrase that need a second reading.
-UNWANTED = r"rooms?|recipes?|seals?|sealed|fingerprints?|one's own|for ever|of which a|is told|are told|mend"
+UNWANTED = (
+    r"rooms?|recipes?|seals?|sealed|fingerprints?|one's own|for ever|of which a|is told|are "
+    r"told|mend"
+)
 
 
 def test_prose_is_plain_and_comments_begin_with_a_thing():
     """With "what ..." at its beginning, a comment makes the reader wait for what it is about."""
     for name, text in TEXTS.items():
         if name.endswith(".md"):
-            parts = (part for token in MarkdownIt().enable("table").parse(text) for part in token.children or [])
+            parts = (
+                part
+                for token in MarkdownIt().enable("table").parse(text)
+                for part in token.children or []
+            )
             words = " ".join(part.content for part in parts if part.type == "text")
             assert re.findall(rf"\b(?:{UNWANTED})\b", words) == [], name
         elif not name.endswith(".rst") and not name.startswith("docs/tutorials/"):

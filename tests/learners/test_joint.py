@@ -12,7 +12,15 @@ from scipy.special import expit, logit
 from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
-from mdpu.learners.joint import SLOPES, Bags, CountedTuples, Objective, held_out_loss, posteriors, shifted
+from mdpu.learners.joint import (
+    SLOPES,
+    Bags,
+    CountedTuples,
+    Objective,
+    held_out_loss,
+    posteriors,
+    shifted,
+)
 from mdpu.randomness import Stream
 
 
@@ -20,7 +28,9 @@ from mdpu.randomness import Stream
 def laws(draw):
     """Draw weights of a law of one to four members that lets something pass."""
     size = draw(st.integers(1, 4))
-    weights = np.array(draw(st.lists(st.sampled_from([0.0, 0.2, 1.0]), min_size=size + 1, max_size=size + 1)))
+    weights = np.array(
+        draw(st.lists(st.sampled_from([0.0, 0.2, 1.0]), min_size=size + 1, max_size=size + 1))
+    )
     return np.maximum(weights, 0.01 * (np.arange(size + 1) == 0)) if not weights.any() else weights
 
 
@@ -32,14 +42,18 @@ def by_enumeration(weights, r):
 
 @given(laws(), st.data())
 def test_q_and_posteriors_are_those_of_all_label_vectors(weights, data):
-    scores = np.array(data.draw(st.lists(st.floats(-4, 4), min_size=len(weights) - 1, max_size=len(weights) - 1)))
+    scores = np.array(
+        data.draw(st.lists(st.floats(-4, 4), min_size=len(weights) - 1, max_size=len(weights) - 1))
+    )
     probabilities, labels = by_enumeration(weights, expit(scores))
     q, g = posteriors(weights, scores[None])
     assert q[0] == pytest.approx(probabilities.sum())
     np.testing.assert_allclose(g[0], probabilities @ labels / probabilities.sum())
 
 
-@pytest.mark.parametrize("law", [Law.dominant, lambda m: Law.exactly(m, 1), lambda m: Law.dominant(m).broken(0.1)])
+@pytest.mark.parametrize(
+    "law", [Law.dominant, lambda m: Law.exactly(m, 1), lambda m: Law.dominant(m).broken(0.1)]
+)
 def test_the_derivative_of_the_objective(law):
     """Pairs and triples of which rows recur, also among the unlabeled ones."""
     generator = np.random.default_rng(0)
@@ -79,8 +93,12 @@ def test_complete_bags_have_the_log_loss_of_what_was_observed():
         within = (low <= labels.sum(axis=1)) & (labels.sum(axis=1) <= high)
         expected -= np.log(probabilities[within].sum()) / 60
     value, gradient = objective(scores)
-    assert value == pytest.approx(expected) and objective.bag_loss(scores) == pytest.approx(expected)
-    np.testing.assert_allclose(gradient, approx_fprime(scores, lambda x: objective(x)[0], 1e-7), atol=1e-6)
+    assert value == pytest.approx(expected) and objective.bag_loss(scores) == pytest.approx(
+        expected
+    )
+    np.testing.assert_allclose(
+        gradient, approx_fprime(scores, lambda x: objective(x)[0], 1e-7), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,9 +118,13 @@ def test_counts_that_are_impossible_say_nothing_or_overlap_are_refused(counts, c
 
 
 def test_a_constant_score_of_the_prior_has_the_loss_of_a_coin():
-    bags = Bags.of(TupleData(np.arange(12).reshape(4, 3), np.arange(12, 20)), lambda m: Law.at_least(m, 2))
+    bags = Bags.of(
+        TupleData(np.arange(12).reshape(4, 3), np.arange(12, 20)), lambda m: Law.at_least(m, 2)
+    )
     scores = np.full(20, np.log(0.4 / 0.6))
-    assert Objective(bags, 0.4, 20, Stream(0, "groups")).bag_loss(scores) == pytest.approx(2 * np.log(2))
+    assert Objective(bags, 0.4, 20, Stream(0, "groups")).bag_loss(scores) == pytest.approx(
+        2 * np.log(2)
+    )
 
 
 def test_a_shift_gives_the_mean():
@@ -114,10 +136,14 @@ def test_a_shift_gives_the_mean():
 def test_the_held_out_loss_ranks_scores_whatever_their_slope(steps, seed):
     """True log-odds are before worse ones, and those before a coin."""
     generator = np.random.default_rng(seed)
-    labels = np.concatenate([Law.dominant(2).draw(0.4, 400, Stream(seed, "pairs")).ravel() > 0, np.arange(400) < 160])
+    labels = np.concatenate(
+        [Law.dominant(2).draw(0.4, 400, Stream(seed, "pairs")).ravel() > 0, np.arange(400) < 160]
+    )
     true = logit(0.4) + 2 * (generator.standard_normal(len(labels)) + np.where(labels, 1.0, -1.0))
     worse = true + 4 * generator.standard_normal(len(labels))
     held = Bags.of(TupleData(np.arange(800).reshape(400, 2), np.arange(800, 1200)), Law.dominant)
     losses = [held_out_loss(scores, held, 0.4, seed) for scores in (true, worse, 0 * true)]
     assert losses == sorted(losses) and len(set(losses)) == 3
-    assert held_out_loss(true * (SLOPES[1] / SLOPES[0]) ** steps, held, 0.4, seed) == pytest.approx(losses[0])
+    assert held_out_loss(true * (SLOPES[1] / SLOPES[0]) ** steps, held, 0.4, seed) == pytest.approx(
+        losses[0]
+    )

@@ -1,4 +1,6 @@
-"""Linear models, teacher and student: what they learn of laws of which some hide in the mean of members."""
+"""Linear models, teacher and student: what they learn of laws of which some hide in the mean of
+members.
+"""
 
 from functools import partial
 from unittest.mock import Mock
@@ -25,12 +27,15 @@ from mdpu.learners.linear import cross_fit, network_start, split_folds, start
 from mdpu.learners.student import check_student, fit_linear, fit_student, fit_teacher, soft_labels
 from mdpu.randomness import Stream
 
-ONE, SIMILAR = Law.exactly(3, 1), Law.similar(2)
+ONE = Law.exactly(3, 1)
+SIMILAR = Law.similar(2)
 LAWS = {"dominant pairs": Law.dominant(2), "exactly one of three": ONE, "similar pairs": SIMILAR}
 
 
 class Blobs:
-    """Two classes, four standard deviations apart along one of five features of very different units."""
+    """Two classes, four standard deviations apart along one of five features of very different
+    units.
+    """
 
     def __init__(self, law, prior, n=600, seed=0):
         generator = np.random.default_rng(seed)
@@ -40,7 +45,8 @@ class Blobs:
         z[:, 2] += np.where(self.labels, 2.0, -2.0)
         self.rows = z * [1, 1000, 10, 0.01, 1] + [0, 5000, -3, 0, 1]
         count = n * law.size
-        tuples, unlabeled = np.arange(count).reshape(n, law.size), np.arange(count, count + n)
+        tuples = np.arange(count).reshape(n, law.size)
+        unlabeled = np.arange(count, count + n)
         self.sample = TupleData(tuples, unlabeled)
         self.bags = Bags.of(self.sample, lambda _: law)
 
@@ -82,10 +88,17 @@ def test_a_start_finds_the_direction_where_the_mean_is_a_saddle():
 
 @pytest.mark.parametrize(
     ("law", "prior"),
-    [(Law.exactly(3, 1), 1 / 3), (Law.exactly(3, 1), 0.4), (Law.similar(2), 0.5), (Law.similar(2), 0.4)],
+    [
+        (Law.exactly(3, 1), 1 / 3),
+        (Law.exactly(3, 1), 0.4),
+        (Law.similar(2), 0.5),
+        (Law.similar(2), 0.4),
+    ],
 )
 def test_a_network_starts_from_a_score_of_the_right_direction_and_scale(law, prior):
-    """The sign of the first law is known, that of similar pairs is free at one half and hardly known at 0.4."""
+    """The sign of the first law is known, that of similar pairs is free at one half and hardly
+    known at 0.4.
+    """
     data = Blobs(law, prior)
     scores = network_start(data.rows, data.sample, law, prior, 0)
     accuracy = data.accuracy(scores)
@@ -119,7 +132,9 @@ def test_sparse_rows_are_taken_as_they_are():
 )
 def test_any_classifier_with_weights_is_a_student(student):
     data = Blobs(LAWS["dominant pairs"], 0.4, n=300)
-    first, second = (fit_student(data.rows, data.bags, 0.4, 3, student)(data.rows) for _ in range(2))
+    first, second = (
+        fit_student(data.rows, data.bags, 0.4, 3, student)(data.rows) for _ in range(2)
+    )
     assert data.accuracy(first) > 0.93
     np.testing.assert_array_equal(first, second)
 
@@ -176,14 +191,18 @@ def test_missing_values_and_outliers_do_no_harm():
 @pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("width", [96, 600])
 def test_wide_tables_keep_the_scale_of_each_column(width, more):
-    """Columns of one value change nothing, however many; the same column in ten thousand units is one of many."""
+    """Columns of one value change nothing, however many; the same column in ten thousand units is
+    one of many.
+    """
     data = Blobs(LAWS["dominant pairs"], 0.4)
     units = 10.0 ** np.arange(width) / 10.0 ** (width // 2)
     rows = np.hstack([data.rows, more * data.rows[:, 2:3] * units.clip(1e-9, 1e9)])
     scores = fit_teacher(rows, data.bags, 0.4, 0)(rows)
     assert data.accuracy(scores) > 0.93
     if not more:
-        np.testing.assert_allclose(scores, fit_teacher(data.rows, data.bags, 0.4, 0)(data.rows), atol=1e-6)
+        np.testing.assert_allclose(
+            scores, fit_teacher(data.rows, data.bags, 0.4, 0)(data.rows), atol=1e-6
+        )
 
 
 def test_pixels_share_a_unit():

@@ -1,4 +1,6 @@
-"""Files that no list holds: what went in is what the account says, or a sentence says what to do."""
+"""Files that no list holds: what went in is what the account says, or a sentence says what to
+do.
+"""
 
 import csv
 import gzip
@@ -21,10 +23,22 @@ from mdpu.own.groups import NO_GROUP, read_groups
 from mdpu.own.pictures import PICTURES, UNREAD
 from mdpu.own.tables import GAPS
 
-TRIES = settings(max_examples=int(os.environ.get("MDPU_TRIES", "60")), deadline=None, derandomize=True)
+TRIES = settings(
+    max_examples=int(os.environ.get("MDPU_TRIES", "60")), deadline=None, derandomize=True
+)
 TRIES = settings(TRIES, suppress_health_check=[*HealthCheck])
 LETTERS = "abcXYZ019 äßéﬁ-_.,;|'\"/#%?\u00a0ñ日"
-PARENTS = ("", "one", "two", "two/deep", "Unlabelled", "unlabeled/x", ".hidden", "@eaDir", "one/.cache")
+PARENTS = (
+    "",
+    "one",
+    "two",
+    "two/deep",
+    "Unlabelled",
+    "unlabeled/x",
+    ".hidden",
+    "@eaDir",
+    "one/.cache",
+)
 WORDS = st.text(LETTERS, min_size=1, max_size=6).filter(lambda text: text.strip(" \u00a0"))
 SIGNS = {".": ",", ",": "."}
 
@@ -39,7 +53,9 @@ def _plain(text):
 
 @st.composite
 def tables(draw):
-    """A table as a list of columns with their true values and texts, its groups, and how it is written."""
+    """A table as a list of columns with their true values and texts, its groups, and how it is
+    written.
+    """
     names = draw(st.lists(WORDS.filter(is_name), min_size=2, max_size=5, unique_by=_plain))
     sizes = [draw(st.integers(1, 3)) for _ in names]
     teams = [name for name, size in zip(names, sizes, strict=True) for _ in range(size)]
@@ -48,7 +64,9 @@ def tables(draw):
     if blanks:
         teams = [name and name + " " * (row % 2) for row, name in enumerate(teams)]
     decimal = draw(st.sampled_from([".", ","]))
-    others = st.lists(WORDS.filter(lambda text: _plain(text) != "team"), min_size=1, max_size=4, unique_by=_plain)
+    others = st.lists(
+        WORDS.filter(lambda text: _plain(text) != "team"), min_size=1, max_size=4, unique_by=_plain
+    )
     columns = {}
     for name in draw(others):
         kind = draw(st.sampled_from(sorted(WRITERS)))
@@ -85,12 +103,16 @@ def _thousands(draw, count, decimal):
     values = draw(st.lists(st.integers(-(10**9), 10**9), min_size=count, max_size=count))
     values = [value / 100 for value in values]
     swap = {".": decimal, ",": SIGNS[decimal]}
-    return values, ["".join(swap.get(letter, letter) for letter in f"{value:,.2f}") for value in values]
+    return values, [
+        "".join(swap.get(letter, letter) for letter in f"{value:,.2f}") for value in values
+    ]
 
 
 def _shares(draw, count, decimal):
     values = draw(st.lists(st.integers(0, 1000), min_size=count, max_size=count))
-    return [value / 10 / 100 for value in values], [f"{value / 10}%".replace(".", decimal) for value in values]
+    return [value / 10 / 100 for value in values], [
+        f"{value / 10}%".replace(".", decimal) for value in values
+    ]
 
 
 def _marked(draw, count, decimal):
@@ -101,18 +123,23 @@ def _marked(draw, count, decimal):
 
 def _dates(draw, count, decimal):
     days = draw(st.lists(st.dates(), min_size=count, max_size=count))
-    return [np.datetime64(day) for day in days], [f"{day.year:04}-{day.month:02}-{day.day:02}" for day in days]
+    return [np.datetime64(day) for day in days], [
+        f"{day.year:04}-{day.month:02}-{day.day:02}" for day in days
+    ]
 
 
 def _money(draw, count, decimal):
     values, texts = _thousands(draw, count, decimal)
-    sign, is_before = draw(st.sampled_from(["€", "$", "£", "CHF"])), draw(st.booleans())
+    sign = draw(st.sampled_from(["€", "$", "£", "CHF"]))
+    is_before = draw(st.booleans())
     return values, [f"{sign} {text}" if is_before else f"{text} {sign}" for text in texts]
 
 
 def _slashed(draw, count, decimal):
     days = draw(st.lists(st.dates(), min_size=count, max_size=count))
-    return [np.datetime64(day) for day in days], [f"{day.day:02}/{day.month}/{day.year:04}" for day in days]
+    return [np.datetime64(day) for day in days], [
+        f"{day.day:02}/{day.month}/{day.year:04}" for day in days
+    ]
 
 
 def _texts(draw, count, decimal):
@@ -144,7 +171,9 @@ def write_delimited(table, folder):
     stream = io.StringIO(newline="")
     for line in table["above"]:
         stream.write(line + table["end"])
-    writer = csv.writer(stream, delimiter=table["sep"], lineterminator=table["end"], quoting=table["quoting"])
+    writer = csv.writer(
+        stream, delimiter=table["sep"], lineterminator=table["end"], quoting=table["quoting"]
+    )
     held = [[name, *texts] for name, (_, _, texts) in table["columns"].items()]
     held.insert(table["place"], ["team", *table["teams"]])
     if table["trailing"]:
@@ -182,7 +211,8 @@ def check(data, table, encodable=True, tolerance=0):
         elif kind in ("date", "slashed"):
             assert (column.to_numpy().astype("M8[D]") == np.array(values, "M8[D]")).all()
         else:
-            numbers, wanted = column.to_numpy(np.float64), np.array(values, float)
+            numbers = column.to_numpy(np.float64)
+            wanted = np.array(values, float)
             assert np.allclose(numbers, wanted, rtol=tolerance, atol=0, equal_nan=True), name
 
 
@@ -192,9 +222,15 @@ def test_a_delimited_table_is_what_its_account_says_or_ends_in_a_sentence(table)
     with tempfile.TemporaryDirectory() as folder:
         path = write_delimited(table, Path(folder))
         whole = "".join(
-            [*table["teams"], *table["columns"], *(text for own in table["columns"].values() for text in own[2])]
+            [
+                *table["teams"],
+                *table["columns"],
+                *(text for own in table["columns"].values() for text in own[2]),
+            ]
         )
-        encodable = whole.encode(table["encoding"], errors="replace").decode(table["encoding"]) == whole
+        encodable = (
+            whole.encode(table["encoding"], errors="replace").decode(table["encoding"]) == whole
+        )
         guessed = table["encoding"] == "cp437"  # which nobody can tell from Windows-1252
         try:
             data = read_groups(path, "team")
@@ -205,18 +241,27 @@ def test_a_delimited_table_is_what_its_account_says_or_ends_in_a_sentence(table)
             event("read")
             check(data, table, encodable and not (guessed and not whole.isascii()))
         encoding = table["encoding"]
-        options = {"sep": table["sep"], "decimal": table["decimal"], "encoding": encoding, "dates": "day-first"}
+        options = {
+            "sep": table["sep"],
+            "decimal": table["decimal"],
+            "encoding": encoding,
+            "dates": "day-first",
+        }
         if encodable:  # else two names may have become one
             check(read_groups(path, "team", **options), table)
 
 
 @TRIES
-@given(tables(), st.sampled_from([".parquet", ".xlsx"]), st.sampled_from(["int64", "text", "float"]))
+@given(
+    tables(), st.sampled_from([".parquet", ".xlsx"]), st.sampled_from(["int64", "text", "float"])
+)
 def test_a_table_with_types_is_what_its_account_says(table, suffix, ids):
     if suffix == ".xlsx" and not importlib.util.find_spec("openpyxl"):
         return
     frame = pd.DataFrame({name: values for name, (_, values, _) in table["columns"].items()})
-    if suffix == ".xlsx" and any(kind in ("date", "slashed") for kind, _, _ in table["columns"].values()):
+    if suffix == ".xlsx" and any(
+        kind in ("date", "slashed") for kind, _, _ in table["columns"].values()
+    ):
         return  # Excel has no dates before 1900
     teams = [name or None for name in table["teams"]]
     if ids != "text":
@@ -228,7 +273,9 @@ def test_a_table_with_types_is_what_its_account_says(table, suffix, ids):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"own{suffix}"
         frame.to_parquet(path) if suffix == ".parquet" else frame.to_excel(path, index=False)
-        check(read_groups(path, "team"), table, tolerance=1e-15 * (suffix == ".xlsx"))  # which has 16 digits
+        check(
+            read_groups(path, "team"), table, tolerance=1e-15 * (suffix == ".xlsx")
+        )  # which has 16 digits
 
 
 @TRIES
@@ -236,7 +283,17 @@ def test_a_table_with_types_is_what_its_account_says(table, suffix, ids):
     st.lists(
         st.tuples(
             st.sampled_from(
-                ["", "one", "two", "two/deep", "Unlabelled", "unlabeled/x", ".hidden", "@eaDir", "one/.cache"]
+                [
+                    "",
+                    "one",
+                    "two",
+                    "two/deep",
+                    "Unlabelled",
+                    "unlabeled/x",
+                    ".hidden",
+                    "@eaDir",
+                    "one/.cache",
+                ]
             ),
             st.sampled_from([*PICTURES, *UNREAD, ".txt", ".PNG", ".JPG", ""]),
             st.booleans(),
@@ -247,7 +304,8 @@ def test_a_table_with_types_is_what_its_account_says(table, suffix, ids):
 )
 def test_a_folder_is_what_its_account_says_or_ends_in_a_sentence(files):
     with tempfile.TemporaryDirectory() as place:
-        folder, elsewhere = Path(place) / "photos", Path(place) / "elsewhere"
+        folder = Path(place) / "photos"
+        elsewhere = Path(place) / "elsewhere"
         elsewhere.mkdir()
         names = []
         for number, (parent, suffix, linked) in enumerate(files):
@@ -273,6 +331,10 @@ def test_a_folder_is_what_its_account_says_or_ends_in_a_sentence(files):
             assert heic or not groups or len(names) == sum(name in groups for name in names)
         else:
             account = data.account
-            assert account.files_seen == len(files) == account.files_read + sum(account.passed_over.values())
+            assert (
+                account.files_seen
+                == len(files)
+                == account.files_read + sum(account.passed_over.values())
+            )
             assert account.rows == account.files_read == len(names) == len(data.rows)
             assert account.groups == len(groups) and {*data.names} == groups

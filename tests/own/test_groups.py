@@ -14,7 +14,9 @@ IDS = ["b", None, "a", "b", "a", None, "c", "a", None]
 
 
 def frame():
-    """Groups of two, three and one; a row in two groups, one in a group twice, one that is unlabeled too, and gaps."""
+    """Groups of two, three and one; a row in two groups, one in a group twice, one that is
+    unlabeled too, and gaps.
+    """
     return pd.DataFrame(
         {
             "height": [1.0, 2, 3, 1, 4, 1, 4, 4, np.nan],
@@ -36,13 +38,22 @@ def test_a_table_is_read_and_reported(name, tmp_path):
     assert list(data.rows.columns) == ["height", "kind", "unit"] and data.names == ["b", "a", "c"]
     assert data.groups.tolist() == number_groups(IDS).tolist()
     report = data.report
-    assert report.sizes == {1: 1, 2: 1, 3: 1} and (report.n_unlabeled, report.distinct_unlabeled) == (3, 3)
-    assert (report.repeated_within, report.in_two_groups, report.in_group_and_unlabeled) == (2, 1, 1)
+    assert report.sizes == {1: 1, 2: 1, 3: 1} and (
+        report.n_unlabeled,
+        report.distinct_unlabeled,
+    ) == (3, 3)
+    assert (report.repeated_within, report.in_two_groups, report.in_group_and_unlabeled) == (
+        2,
+        1,
+        1,
+    )
     assert (report.missing, report.text, report.constant) == ({"height": 1}, ["kind"], ["unit"])
     assert all(word in str(report) for word in ("3 groups", "1 of 3", "height 1", "unit"))
 
 
-@pytest.mark.parametrize("ids", [[4, -1, 2, 4, 2, -1, 0, 2, -1], [4.0, None, 2, 4, 2, None, 0, 2, None]])
+@pytest.mark.parametrize(
+    "ids", [[4, -1, 2, 4, 2, -1, 0, 2, -1], [4.0, None, 2, 4, 2, None, 0, 2, None]]
+)
 def test_ids_are_text_or_numbers(ids):
     data = read_groups(frame().assign(id=ids), group="id")
     assert data.groups.tolist() == number_groups(IDS).tolist() and data.names == ["4", "2", "0"]
@@ -54,7 +65,9 @@ def test_ids_and_text_of_a_csv_file_are_text_even_if_they_look_like_numbers_or_g
     (tmp_path / "own.csv").write_text("\n".join(lines))
     data = read_groups(tmp_path / "own.csv", group="id")
     assert data.names == names and data.report.n_unlabeled == 2
-    assert read_rows(tmp_path / "own.csv", text=["code"]).rows["code"].tolist() == [f"0{place}" for place in range(7)]
+    assert read_rows(tmp_path / "own.csv", text=["code"]).rows["code"].tolist() == [
+        f"0{place}" for place in range(7)
+    ]
     mixed = pd.DataFrame({"true": [True, None, False], "end": ["2021-05-07", None, "9999-12-31"]})
     plain = TableEncoder().fit_transform(mixed)
     assert plain.loc[2].tolist() == [0.0, 2932896.0] and plain.loc[1].isna().all()
@@ -62,7 +75,8 @@ def test_ids_and_text_of_a_csv_file_are_text_even_if_they_look_like_numbers_or_g
 
 def test_arrays_are_read_in_both_forms(tmp_path):
     generator = np.random.default_rng(0)
-    tuples, unlabeled = generator.random((4, 3, 5, 5)), generator.random((6, 5, 5))
+    tuples = generator.random((4, 3, 5, 5))
+    unlabeled = generator.random((6, 5, 5))
     np.savez(tmp_path / "both.npz", tuples=tuples, unlabeled=unlabeled)
     both = read_groups(tmp_path / "both.npz")
     ids = np.where(both.groups < 0, -1, both.groups // 10**6)
@@ -78,8 +92,12 @@ def test_arrays_are_read_in_both_forms(tmp_path):
 
 @pytest.fixture
 def pictures(tmp_path):
-    """Two groups of pictures in folders, and unlabeled ones beside them and in a folder of their own."""
-    for k, name in enumerate(("left/1.png", "left/2.PNG", "right/1.png", "right/2.png", "0.png", "unlabeled/a/1.png")):
+    """Two groups of pictures in folders, and unlabeled ones beside them and in a folder of their
+    own.
+    """
+    for k, name in enumerate(
+        ("left/1.png", "left/2.PNG", "right/1.png", "right/2.png", "0.png", "unlabeled/a/1.png")
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(np.full((4, 6), k, np.uint8)).save(tmp_path / name, format="png")
     (tmp_path / "notes.txt").write_text("no picture")
@@ -88,16 +106,27 @@ def pictures(tmp_path):
 
 def test_pictures_have_their_group_from_folders_or_a_table(pictures):
     data = read_groups(pictures)
-    assert data.rows.shape == (6, 4, 6) and data.rows.dtype == np.uint8 and data.names == ["left", "right"]
+    assert (
+        data.rows.shape == (6, 4, 6)
+        and data.rows.dtype == np.uint8
+        and data.names == ["left", "right"]
+    )
     sample = sample_of(data.groups)
     assert data.rows[sample.tuples][:, :, 0, 0].tolist() == [[0, 1], [2, 3]]
     assert data.rows[sample.unlabeled][:, 0, 0].tolist() == [4, 5]
-    table = pd.DataFrame({"file": [str(path.relative_to(pictures)) for path in data.files], "group": data.groups // 2})
+    table = pd.DataFrame(
+        {
+            "file": [str(path.relative_to(pictures)) for path in data.files],
+            "group": data.groups // 2,
+        }
+    )
     table["group"] = table["group"].where(data.groups > 0)
     told = read_groups(pictures, table=table)
     assert np.array_equal(told.rows, data.rows) and np.array_equal(told.groups, data.groups)
     with pytest.raises(UserError, match=r"lost\.png"):
-        read_groups(pictures, table=pd.concat([table, pd.DataFrame({"file": ["lost.png"], "group": [1]})]))
+        read_groups(
+            pictures, table=pd.concat([table, pd.DataFrame({"file": ["lost.png"], "group": [1]})])
+        )
 
 
 def test_pictures_of_several_sizes_and_colours_are_made_alike(pictures):
@@ -150,9 +179,22 @@ def test_all_damaged_pictures_are_named_at_once(pictures):
         (lambda folder: folder / "lost.csv", "lost"),
         (lambda folder: folder / "lost.xls", "xls"),
         (lambda folder: [1, 2], "source"),
-        (lambda folder: (folder / "a.csv").write_text("group,x\n1,2") and folder / "a.csv", "unlabeled"),
-        (lambda folder: (folder / "a.csv").write_text("group,x\n1,2,3\n4,5,6") and folder / "a.csv", "more values"),
-        (lambda folder: np.savez(folder / "a.npz", rows=np.ones(3), group=[0, 0, -1]) or folder / "a.npz", "shape"),
+        (
+            lambda folder: (folder / "a.csv").write_text("group,x\n1,2") and folder / "a.csv",
+            "unlabeled",
+        ),
+        (
+            lambda folder: (
+                (folder / "a.csv").write_text("group,x\n1,2,3\n4,5,6") and folder / "a.csv"
+            ),
+            "more values",
+        ),
+        (
+            lambda folder: (
+                np.savez(folder / "a.npz", rows=np.ones(3), group=[0, 0, -1]) or folder / "a.npz"
+            ),
+            "shape",
+        ),
     ],
 )
 def test_a_source_without_groups_is_refused(make, word, tmp_path):

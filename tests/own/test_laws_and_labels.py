@@ -1,4 +1,6 @@
-"""Laws, counts and labels of groups: what is read, what is refused, and that what the page says of them is true."""
+"""Laws, counts and labels of groups: what is read, what is refused, and that what the page says of
+them is true.
+"""
 
 import numpy as np
 import pandas as pd
@@ -16,17 +18,23 @@ from mdpu.pipeline import cli
 from mdpu.pipeline.files import read_csv
 from mdpu.saving import load
 
-GROUPS, SIZE = 150, 4
+GROUPS = 150
+SIZE = 4
 
 
 def bags(sizes=SIZE, unlabeled=0):
-    """Groups as they come, unlabeled rows, and the hidden labels; one column tells the classes apart."""
+    """Groups as they come, unlabeled rows, and the hidden labels; one column tells the classes
+    apart.
+    """
     generator = np.random.default_rng(0)
     each = np.broadcast_to(sizes, GROUPS)
     labels = generator.random(each.sum() + unlabeled) < 0.4
     frame = pd.DataFrame({"size": generator.normal(size=len(labels)) + 3 * labels})
     frame["noise"] = generator.normal(size=len(labels))
-    frame["bag"] = [*np.repeat([f"bag {number}" for number in range(GROUPS)], each), *[None] * unlabeled]
+    frame["bag"] = [
+        *np.repeat([f"bag {number}" for number in range(GROUPS)], each),
+        *[None] * unlabeled,
+    ]
     positives = pd.Series(labels).groupby(frame["bag"]).transform("sum")
     return frame.assign(positives=positives), labels
 
@@ -34,7 +42,9 @@ def bags(sizes=SIZE, unlabeled=0):
 def small(values, sizes=(2, 2), rows=None):
     names = [name for name, size in zip("abcdef", sizes, strict=False) for _ in range(size)]
     rows = rows or [value for value, size in zip(values, sizes, strict=True) for _ in range(size)]
-    frame = pd.DataFrame({"bag": [*names, None], "told": [*rows, None], "value": range(len(names) + 1)})
+    frame = pd.DataFrame(
+        {"bag": [*names, None], "told": [*rows, None], "value": range(len(names) + 1)}
+    )
     return read_groups(frame, "bag", count="told")
 
 
@@ -83,13 +93,18 @@ def test_labels_name_the_groups_that_keep_a_law():
     assert [bound.tolist() for bound in data.counts] == [[1, 0], [3, 0]]
     data = read_groups(frame, "bag", label="kept", law="dominant")
     assert [bound.tolist() for bound in data.counts] == [[2, 0], [3, 1]]
-    for options, word in (({}, "--law"), ({"law": "exactly-1"}, "one bound"), ({"law": "most"}, "most")):
+    for options, word in (
+        ({}, "--law"),
+        ({"law": "exactly-1"}, "one bound"),
+        ({"law": "most"}, "most"),
+    ):
         with pytest.raises(UserError, match=word):
             read_groups(frame, "bag", label="kept", **options)
 
 
 def test_what_no_number_of_groups_tells_is_refused():
-    similar, single = [2] * 100, [1] * 100
+    similar = [2] * 100
+    single = [1] * 100
     for law, sizes, prior, word in (
         ("similar", similar, None, "--positive-by"),
         ("similar", similar, 0.52, "too near"),
@@ -124,9 +139,12 @@ def test_a_rule_is_a_sentence(rule, words):
 
 @pytest.mark.parametrize("known", ["exactly", "bags", "with unlabeled rows"])
 def test_scores_from_counts_have_the_truth_in_their_intervals(known):
-    """Of sixty draws, all but a few: a binomial count at 90 % falls below 45 once in ten thousand times."""
+    """Of sixty draws, all but a few: a binomial count at 90 % falls below 45 once in ten thousand
+    times.
+    """
     generator = np.random.default_rng(1)
-    recall, false_alarms = norm.sf(-0.4), norm.sf(1.1)
+    recall = norm.sf(-0.4)
+    false_alarms = norm.sf(1.1)
     truth = {
         "recall": recall,
         "auc": norm.cdf(1.5 / np.sqrt(2)),
@@ -153,7 +171,9 @@ def test_scores_from_counts_have_the_truth_in_their_intervals(known):
 
 def test_groups_that_are_all_alike_tell_nothing():
     with pytest.raises(UserError, match="same share"):
-        Counted.of(number_groups([0, 0, 1, 1]), Rule(counts=(np.ones(2, int), np.ones(2, int))), 0.5)
+        Counted.of(
+            number_groups([0, 0, 1, 1]), Rule(counts=(np.ones(2, int), np.ones(2, int))), 0.5
+        )
 
 
 def test_python_takes_what_the_reader_gives():
@@ -184,12 +204,26 @@ def test_the_command_learns_from_other_rules_and_says_so(told, tmp_path, capsys)
         words = "exactly one of each group’s rows is positive"
     frame.to_csv(tmp_path / "own.csv", index=False)
     out = tmp_path / "model"
-    command = ["fit", str(tmp_path / "own.csv"), "--group", "bag", "--learner", "linear", "--out", str(out)]
+    command = [
+        "fit",
+        str(tmp_path / "own.csv"),
+        "--group",
+        "bag",
+        "--learner",
+        "linear",
+        "--out",
+        str(out),
+    ]
     assert cli.main([*command, *options]) == 0
     assert words in capsys.readouterr().err
     page = (out / "page.html").read_text(encoding="utf-8")
     assert words in page and "at least half" not in page
-    assert cli.main(["predict", str(out), str(tmp_path / "own.csv"), "--out", str(tmp_path / "new.csv")]) == 0
+    assert (
+        cli.main(
+            ["predict", str(out), str(tmp_path / "own.csv"), "--out", str(tmp_path / "new.csv")]
+        )
+        == 0
+    )
     assert words in capsys.readouterr().err
     answers = read_csv(tmp_path / "new.csv")
     assert np.mean((answers["answer"] > 0) == labels) > 0.85

@@ -20,21 +20,30 @@ from mdpu.pipeline import cli
 from mdpu.pipeline.files import read_csv
 
 HOSTILE = "<script>alert(1)</script> & 'x'"
-GROUPS, BROKEN, UNGROUPED = 240, 12, 400
+GROUPS = 240
+BROKEN = 12
+UNGROUPED = 400
 
 
 def people():
-    """Triples of which the last twelve break the rule, unlabeled rows at 0.4, categories, gaps, names; the labels."""
+    """Triples of which the last twelve break the rule, unlabeled rows at 0.4, categories, gaps,
+    names; the labels.
+    """
     generator = np.random.default_rng(0)
     triples = generator.random((2000, 3)) < 0.4
     kept = triples.sum(axis=1) >= 2
     triples = np.concatenate([triples[kept][: GROUPS - BROKEN], triples[~kept][:BROKEN]])
     labels = np.concatenate([triples.ravel(), generator.random(UNGROUPED) < 0.4])
     frame = pd.DataFrame(
-        {HOSTILE: generator.normal(size=len(labels)) + 3 * labels, "noise": generator.normal(size=len(labels))}
+        {
+            HOSTILE: generator.normal(size=len(labels)) + 3 * labels,
+            "noise": generator.normal(size=len(labels)),
+        }
     )
     frame["kind"] = np.where(generator.random(len(labels)) < 0.2 + 0.6 * labels, "round", "flat")
-    frame["since"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(generator.integers(900, size=len(labels)), "D")
+    frame["since"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(
+        generator.integers(900, size=len(labels)), "D"
+    )
     frame["who"] = [f"person {row}" for row in range(len(labels))]
     frame.loc[generator.random(len(labels)) < 0.1, ["noise", "kind"]] = None
     numbers = np.arange(3 * GROUPS) // 3
@@ -47,7 +56,16 @@ def both(tmp_path_factory):
     """A folder with a table and what the command made of it, and the study that its page shows."""
     folder = tmp_path_factory.mktemp("own")
     people()[0].to_csv(folder / "people.csv", index=False)
-    options = ["--group", "team", "--prior", "0.4", "--learner", "linear", "--out", str(folder / "model")]
+    options = [
+        "--group",
+        "team",
+        "--prior",
+        "0.4",
+        "--learner",
+        "linear",
+        "--out",
+        str(folder / "model"),
+    ]
     with mock.patch.object(own, "write_own_page", wraps=own.write_own_page) as written:
         assert cli.main(["fit", str(folder / "people.csv"), *options]) == 0
     return folder, written.call_args.args[0]
@@ -66,11 +84,26 @@ def study(both):
 def test_new_rows_get_their_answers(made, capsys):
     frame, labels = people()
     frame["kind"] = frame["kind"].replace("flat", "never seen")
-    frame["code"] = np.where(frame["noise"].isna(), np.nan, 123456789013)  # a column of their own, which stays
+    frame["code"] = np.where(
+        frame["noise"].isna(), np.nan, 123456789013
+    )  # a column of their own, which stays
     frame.to_parquet(made / "new.parquet")
-    assert cli.main(["predict", str(made / "model"), str(made / "new.parquet"), "--out", str(made / "new.csv")]) == 0
+    assert (
+        cli.main(
+            [
+                "predict",
+                str(made / "model"),
+                str(made / "new.parquet"),
+                "--out",
+                str(made / "new.csv"),
+            ]
+        )
+        == 0
+    )
     answers = read_csv(made / "new.csv")
-    assert list(answers) == [*frame, "answer", "probability"] and answers["code"].max() == 123456789013
+    assert (
+        list(answers) == [*frame, "answer", "probability"] and answers["code"].max() == 123456789013
+    )
     assert np.mean((answers["answer"] > 0) == labels) > 0.9
     assert ((answers["probability"] > 0.5) == (answers["answer"] > 0)).all()
     capsys.readouterr()
@@ -91,13 +124,18 @@ def test_new_rows_get_their_answers(made, capsys):
 def test_what_is_said_without_labels_is_true(study):
     labels = people()[1]
     unlabeled = study.data.groups == UNLABELED
-    answers, probabilities = study.held_out > 0, expit(study.held_out)
+    answers = study.held_out > 0
+    probabilities = expit(study.held_out)
     assert study.error.low < np.mean(answers[unlabeled] != labels[unlabeled]) < study.error.high
     assert [n for n, _ in study.curve] == [24, 48, 96, 192]
     assert [column.name for column in study.data.account.left_out] == ["who"]
     order = np.argsort(probabilities[unlabeled])
-    shares = [labels[unlabeled][part].mean() for part in np.array_split(order, len(study.calibration))]
-    inside = (study.calibration["low"] - 0.03 <= shares) & (shares <= study.calibration["high"] + 0.03)
+    shares = [
+        labels[unlabeled][part].mean() for part in np.array_split(order, len(study.calibration))
+    ]
+    inside = (study.calibration["low"] - 0.03 <= shares) & (
+        shares <= study.calibration["high"] + 0.03
+    )
     assert inside.sum() >= 7 and study.calibration["rows"].sum() == UNGROUPED
     lost = study.importance.set_index("column")["loss"]
     assert lost.idxmax() == HOSTILE and lost[HOSTILE] > 0.1 and abs(lost["noise"]) < 0.02
@@ -115,7 +153,9 @@ def test_the_page_has_the_account_and_says_which_row_of_the_file_is_suspicious(m
     for group in suspects:
         for member in group["members"]:
             assert lines[member["line"] - 1].endswith(group["name"])
-            assert member["values"][0] in lines[member["line"] - 1]  # who, which the training left out
+            assert (
+                member["values"][0] in lines[member["line"] - 1]
+            )  # who, which the training left out
 
 
 def test_the_planted_groups_are_the_most_suspicious(made):
@@ -124,7 +164,10 @@ def test_the_planted_groups_are_the_most_suspicious(made):
     assert len(ranked) == GROUPS and (numbers.head(2 * BROKEN) >= GROUPS - BROKEN).sum() >= 8
     assert ranked["probability"].is_monotonic_decreasing
     lines = (made / "people.csv").read_text(encoding="utf-8").splitlines()
-    assert all(lines[line - 1].endswith(name) for line, name in zip(ranked["line"], ranked["group"], strict=True))
+    assert all(
+        lines[line - 1].endswith(name)
+        for line, name in zip(ranked["line"], ranked["group"], strict=True)
+    )
 
 
 def test_repeated_unlabeled_rows_stand_once(made):
@@ -134,7 +177,9 @@ def test_repeated_unlabeled_rows_stand_once(made):
     with pytest.warns(UserWarning, match=str(UNGROUPED)):
         pipeline = classify._estimator(data, ["noise"], MDPUClassifier(prior=0.4, learner="linear"))
         kept, rows = classify._without_repeats(data, pipeline.fit(data.rows, data.groups))
-    assert (kept.groups == UNLABELED).sum() == UNGROUPED and len(kept.rows) == 3 * GROUPS + UNGROUPED
+    assert (kept.groups == UNLABELED).sum() == UNGROUPED and len(
+        kept.rows
+    ) == 3 * GROUPS + UNGROUPED
     left_out = classify.with_columns(data, ["noise"]).account.left_out
     assert [column.name for column in left_out] == ["noise", "who"]
     assert {*rows} == {HOSTILE, "since", "kind_flat", "kind_round", "kind_missing"}
@@ -146,7 +191,11 @@ def test_a_prior_that_nothing_tells_ends_in_one_sentence(made, capsys):
     options = ["--group", "team", "--learner", "linear", "--out", str(made / "none")]
     assert cli.main(["fit", str(made / "noise.csv"), *options]) == 2
     *report, last = capsys.readouterr().err.splitlines()
-    assert last.startswith("error: ") and "prior" in last and any(f"{GROUPS} groups" in line for line in report)
+    assert (
+        last.startswith("error: ")
+        and "prior" in last
+        and any(f"{GROUPS} groups" in line for line in report)
+    )
     assert not (made / "none").exists()
 
 
@@ -189,7 +238,9 @@ def test_folds_of_a_table_with_gaps_are_trained_where_the_network_is_chosen():
 def test_a_column_that_leaks_is_named_with_the_option_that_leaves_it_out(made, capsys):
     frame = people()[0].drop(columns=["who", "since"])
     grouped = frame["team"].notna()
-    frame["channel survey"] = np.where(grouped, "phone", np.where(frame["noise"] > 0, "web", "phone"))
+    frame["channel survey"] = np.where(
+        grouped, "phone", np.where(frame["noise"] > 0, "web", "phone")
+    )
     frame.to_csv(made / "leak.csv", index=False)
     options = ["--group", "team", "--learner", "linear", "--out", str(made / "none")]
     assert cli.main(["fit", str(made / "leak.csv"), *options]) == 2
@@ -199,8 +250,13 @@ def test_a_column_that_leaks_is_named_with_the_option_that_leaves_it_out(made, c
 
 def test_a_folder_of_pictures_becomes_a_classifier(tmp_path):
     images, labels = draw_blobs("train", 700)
-    positive, negative = np.flatnonzero(labels > 0), np.flatnonzero(labels < 0)
-    places = {f"album {n}/{k}": own[n] for n in range(60) for k, own in enumerate((positive, negative, positive[60:]))}
+    positive = np.flatnonzero(labels > 0)
+    negative = np.flatnonzero(labels < 0)
+    places = {
+        f"album {n}/{k}": own[n]
+        for n in range(60)
+        for k, own in enumerate((positive, negative, positive[60:]))
+    }
     places |= {f"{n}": n for n in range(500, 620)}
     for name, place in places.items():
         (tmp_path / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -237,13 +293,17 @@ def test_the_page_is_whole_and_takes_names_as_text(page):
     for link in page.find_elements("css selector", "nav a"):
         click(link)
         assert page.find_element("css selector", f"{link.get_attribute('hash')} h3").is_displayed()
-    loaded = page.execute_script("return performance.getEntriesByType('resource').map(entry => entry.name)")
+    loaded = page.execute_script(
+        "return performance.getEntriesByType('resource').map(entry => entry.name)"
+    )
     assert [place for place in loaded if not place.startswith("data:")] == []
     assert not page.find_elements("tag name", "script")
     assert HOSTILE in page.find_element("id", "columns").text
     suspects = page.find_elements("css selector", "#suspicious tbody")
     assert len(suspects) == 20 and "<b>group</b>" in suspects[0].text
-    broken = page.execute_script("return [...document.images].filter(one => !one.naturalWidth || !one.alt).length")
+    broken = page.execute_script(
+        "return [...document.images].filter(one => !one.naturalWidth || !one.alt).length"
+    )
     assert broken == 0
 
 

@@ -1,4 +1,6 @@
-"""Tables as people have them: what is beyond doubt is read, what is in doubt names the option that settles it."""
+"""Tables as people have them: what is beyond doubt is read, what is in doubt names the option that
+settles it.
+"""
 
 import datetime
 import decimal
@@ -23,7 +25,10 @@ def read(tmp_path, lines, **options):
 
 
 def column(tmp_path, values, sep=";", **options):
-    lines = [f"team{sep}value", *(f"{team}{sep}{value}" for team, value in zip(TEAMS, values, strict=True))]
+    lines = [
+        f"team{sep}value",
+        *(f"{team}{sep}{value}" for team, value in zip(TEAMS, values, strict=True)),
+    ]
     return read(tmp_path, lines, **options).rows["value"].tolist()
 
 
@@ -108,7 +113,10 @@ def test_a_table_that_two_separators_divide_is_asked_for(tmp_path):
 
 def test_values_that_keep_a_column_from_being_numbers_are_named(tmp_path):
     values = ["1", "2", "3", "4", "5", "broken"]
-    data = read(tmp_path, ["team,value", *(f"{team},{own}" for team, own in zip(TEAMS, values, strict=True))])
+    data = read(
+        tmp_path,
+        ["team,value", *(f"{team},{own}" for team, own in zip(TEAMS, values, strict=True))],
+    )
     assert "--missing" in str(data.account) and "broken" in str(data.account)
     assert np.isnan(column(tmp_path, values, missing=["broken"])[-1])
 
@@ -134,7 +142,9 @@ def test_names_are_filled_downwards_only_if_asked(tmp_path):
 
 
 def test_several_columns_name_a_group_together(tmp_path):
-    frame = pd.DataFrame({"school": ["x", "x", "y", "y", None], "class": [1, 2, 1, 1, None], "value": range(5)})
+    frame = pd.DataFrame(
+        {"school": ["x", "x", "y", "y", None], "class": [1, 2, 1, 1, None], "value": range(5)}
+    )
     data = read_groups(frame, ["school", "class"])
     assert data.names == ["x / 1", "x / 2", "y / 1"]
     keys = [*zip(frame["school"][:4], [1, 2, 1, 1], strict=True), (None, np.nan)]
@@ -210,7 +220,12 @@ def test_a_column_that_counts_the_rows_for_want_of_a_name_is_left_out(tmp_path):
 
 def test_a_tidy_frame_stays_as_it_is(tmp_path):
     frame = pd.DataFrame(
-        {"a": ["1,5", "2,5"], "day": ["2020-01-01", None], "kind": [" x", "y"], "true": ["True", "false"]}
+        {
+            "a": ["1,5", "2,5"],
+            "day": ["2020-01-01", None],
+            "kind": [" x", "y"],
+            "true": ["True", "false"],
+        }
     )
     once, _ = tidy(frame)
     twice, notes = tidy(once)
@@ -241,10 +256,16 @@ def test_the_preprocessing_is_part_of_the_classifier_and_of_its_file(tmp_path):
 
     generator = np.random.default_rng(0)
     positive = generator.random(800) < 0.45
-    triples = [triple for triple in generator.integers(800, size=(400, 3)) if positive[triple].sum() >= 2][:100]
+    triples = [
+        triple for triple in generator.integers(800, size=(400, 3)) if positive[triple].sum() >= 2
+    ][:100]
     places = np.r_[np.array(triples).ravel(), :200]
-    frame = pd.DataFrame({"size": (generator.normal(size=800) + 2 * positive).round(3)}).iloc[places]
-    frame["kind"] = np.where(generator.random(len(frame)) < 0.3 + 0.4 * positive[places], "round", "flat")
+    frame = pd.DataFrame({"size": (generator.normal(size=800) + 2 * positive).round(3)}).iloc[
+        places
+    ]
+    frame["kind"] = np.where(
+        generator.random(len(frame)) < 0.3 + 0.4 * positive[places], "round", "flat"
+    )
     frame["day"] = pd.date_range("2020-01-01", periods=800).strftime("%Y-%m-%d")[places]
     frame["team"] = [f"g{place // 3}" for place in range(300)] + [None] * 200
     frame = frame.reset_index(drop=True)
@@ -253,7 +274,9 @@ def test_the_preprocessing_is_part_of_the_classifier_and_of_its_file(tmp_path):
     fit_groups(tmp_path / "own.csv", tmp_path / "model", "team", ["day"], {}, **parameters)
     command = load(tmp_path / "model" / "classifier.skops")
     data = read_groups(frame, "team")
-    python = make_pipeline(TableEncoder(drop=("day",)), MDPUClassifier(**parameters)).fit(data.rows, data.groups)
+    python = make_pipeline(TableEncoder(drop=("day",)), MDPUClassifier(**parameters)).fit(
+        data.rows, data.groups
+    )
     direct = make_pipeline(TableEncoder(drop=("day",)), MDPUClassifier(**parameters))
     direct.fit(frame.drop(columns="team"), data.groups)
     read = read_groups(tmp_path / "own.csv", "team")

@@ -5,7 +5,8 @@ import copy
 from mdpu.pipeline.config import load_yaml, merge
 from mdpu.pipeline.files import REPOSITORY
 
-# The paper's configuration, with small definitions of its own: a key that the schema demands tomorrow is there.
+# The paper's configuration, with small definitions of its own: a key that the schema demands
+# tomorrow is there.
 CONFIG = {
     **merge(
         load_yaml(REPOSITORY / "config.yaml"),
@@ -13,25 +14,54 @@ CONFIG = {
             "name": "tests",
             "experiments": "all",
             "axes": {"prior": [0.4, 0.5], "method": ["ure", "abs"], "seed": [1, 2]},
-            "protocol": {"training": {"epochs": 3, "networks": {"mlp": {"hidden": [8], "batch_size": 10}}}},
+            "protocol": {
+                "training": {"epochs": 3, "networks": {"mlp": {"hidden": [8], "batch_size": 10}}}
+            },
         },
     ),
     "definitions": {
         "datasets": {
-            "flat": {"title": "Flat", "source": "digits", "positive": [0], "negative": [1], "network": "mlp"},
-            "deep": {"title": "Deep", "source": "digits", "positive": [0], "negative": [1], "network": "resnet34"},
+            "flat": {
+                "title": "Flat",
+                "source": "digits",
+                "positive": [0],
+                "negative": [1],
+                "network": "mlp",
+            },
+            "deep": {
+                "title": "Deep",
+                "source": "digits",
+                "positive": [0],
+                "negative": [1],
+                "network": "resnet34",
+            },
         },
         "variants": {"base": None, "three-n": {"sampling": {"n_unlabeled": "3n"}}},
         "experiments": {
-            "first": {"kind": "table", "title": "First", "tuple_size": [2], "n": {"default": 30, "deep": 20}},
-            "second": {"kind": "curves", "title": "Second", "datasets": ["flat"], "tuple_size": [2, 3], "n": 30},
+            "first": {
+                "kind": "table",
+                "title": "First",
+                "tuple_size": [2],
+                "n": {"default": 30, "deep": 20},
+            },
+            "second": {
+                "kind": "curves",
+                "title": "Second",
+                "datasets": ["flat"],
+                "tuple_size": [2, 3],
+                "n": 30,
+            },
         },
     },
 }
 
 FIRST = "definitions__experiments__first__"
 FLAT = "definitions__datasets__flat__"
-SETTING = {"kind": "setting", "title": "Setting", "options": {"tuple_size": 3, "prior": 0.5, "n": 40}}
+SETTING = {
+    "kind": "setting",
+    "title": "Setting",
+    "options": {"tuple_size": 3, "prior": 0.5, "n": 40},
+}
 
 
 def config(**changes):

@@ -1,4 +1,6 @@
-"""Whatever a user writes into a configuration ends in one sentence that names file or key, before anything is run."""
+"""Whatever a user writes into a configuration ends in one sentence that names file or key, before
+anything is run.
+"""
 
 import os
 
@@ -72,17 +74,58 @@ BAD = {
     "protocol.training.optimizer": ["sgd"],
     "protocol.training.precision": ["fp8"],
     "protocol.training.prior_offset": ["1"],
-    "protocol.sampling.n_unlabeled": ["0", "-1", "m", "0n", "99999n", "10000000000000", "1.5", '"3n\\n"'],
+    "protocol.sampling.n_unlabeled": [
+        "0",
+        "-1",
+        "m",
+        "0n",
+        "99999n",
+        "10000000000000",
+        "1.5",
+        ('"3n\\n"'),
+    ],
     "protocol.sampling.replacement": ["maybe", "1"],
-    "axes.seed": ["[]", "[-1]", "[1.5]", "[1, 1]", "1", "[100000000000000000000]", "[a]", "{default: [1], 5: [1]}"],
+    "axes.seed": [
+        "[]",
+        "[-1]",
+        "[1.5]",
+        "[1, 1]",
+        "1",
+        "[100000000000000000000]",
+        "[a]",
+        ("{default: [1], 5: [1]}"),
+    ],
     "axes.prior": ["[0]", "[1]", "[1.5]", "[.nan]", "[]", "0.5", "[half]"],
     "axes.method": ["[]", "[urr]", "ure", "[1]"],
     "axes.loss": ["[]", "[log]", "logistic"],
-    f"{EXPERIMENT}.n": ["0", "-5", "1.5", "10000000000000", "[]", "{default: 0}", "{default: 5, mnits: 5}"],
+    f"{EXPERIMENT}.n": [
+        "0",
+        "-5",
+        "1.5",
+        "10000000000000",
+        "[]",
+        "{default: 0}",
+        ("{default: 5, mnits: 5}"),
+    ],
     f"{EXPERIMENT}.tuple_size": ["[0]", "[-2]", "[1000000]", "2", "[2.5]", "[2, 3]"],
     EXPERIMENT: ["null", "[]", "{5: 1}"],
-    "name": ["reference", "datasets", "Paper", "a/b", "../up", "'a b'", "'$(id)'", "''", "-a", "null", '"mini\\n"',
-             f"{'a' * 101}", "[a]", "3", '"a\\0b"',],
+    "name": [
+        "reference",
+        "datasets",
+        "Paper",
+        "a/b",
+        "../up",
+        "'a b'",
+        "'$(id)'",
+        "''",
+        "-a",
+        "null",
+        '"mini\\n"',
+        f"{'a' * 101}",
+        "[a]",
+        "3",
+        '"a\\0b"',
+    ],
     "results_dir": ["'a b'", "'$(touch x)'", '"a\\nb"', '"out\\n"', "-r", "''", "3", "null"],
     "data_dir": ["null", "''", '"a\\0b"', "[a]"],
     "shipped": ["3", "[a]", "''"],
@@ -92,15 +135,39 @@ BAD = {
     "datasets": ["[mnits]", "null", "some", "[[a]]", "[{a: 1}]"],
     "experiments": ["[table9]", "null"],
     "unknown": ["1", "null"],
-    "definitions": ["null", "[]", "{datasets: null}", "{variants: null}", "{variants: [base]}", "{experiments: null}",
-                    "{5: 1, zzz: 2}", f"{{variants: {{{'a' * 300}: {{}}}}}}"],
-    "definitions.datasets.mnist": ["{source: mnits}", "{source: 'br{a}ce.npz'}", "{positive: [0, 1], negative: [1, 2]}",
-                                   "{positive: [0.5]}", "{source: null}", "null", "[]"],
-    "definitions.datasets.mnist.counts": ["{train: {positve: 3}}", "{train: {positive: 0}}", "{dev: {}}"],
+    "definitions": [
+        "null",
+        "[]",
+        "{datasets: null}",
+        "{variants: null}",
+        "{variants: [base]}",
+        "{experiments: null}",
+        "{5: 1, zzz: 2}",
+        f"{{variants: {{{'a' * 300}: {{}}}}}}",
+    ],
+    "definitions.datasets.mnist": [
+        "{source: mnits}",
+        "{source: 'br{a}ce.npz'}",
+        "{positive: [0, 1], negative: [1, 2]}",
+        "{positive: [0.5]}",
+        "{source: null}",
+        "null",
+        "[]",
+    ],
+    "definitions.datasets.mnist.counts": [
+        "{train: {positve: 3}}",
+        "{train: {positive: 0}}",
+        ("{dev: {}}"),
+    ],
     "definitions.datasets.UPPER": ["{title: a, source: mnist, positive: [0], negative: [1]}"],
-    "definitions.variants.x": ["{reporting: {average_last: 1}}", "[]", "{training: null}", "{training: {networks: 3}}"],
+    "definitions.variants.x": [
+        "{reporting: {average_last: 1}}",
+        "[]",
+        "{training: null}",
+        ("{training: {networks: 3}}"),
+    ],
     "comparison": ["{margin: 5, wider_margin: 1}", "{level: 1}", "null"],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("key", BAD)
@@ -119,7 +186,8 @@ def test_a_value_that_makes_no_sense_is_named_with_its_key(key):
 
 
 @pytest.mark.parametrize(
-    "value", ["seed", "datasets=[mnits]", "datasets=!!python/name:os.system", "results_dir=", "a\nb=1"]
+    "value",
+    ["seed", "datasets=[mnits]", "datasets=!!python/name:os.system", "results_dir=", "a\nb=1"],
 )
 def test_values_laid_over_the_files_are_checked_alike(value):
     with pytest.raises(UserError) as error:

@@ -14,9 +14,26 @@ from mdpu.__main__ import main as command_line
 from mdpu.pipeline import cli
 from mdpu.pipeline.files import REPOSITORY, load_npz
 
-COMMANDS = ("dataset", "labels", "sheet", "split", "train", "trace", "retrain", "verify", "fit", "predict")
+COMMANDS = (
+    "dataset",
+    "labels",
+    "sheet",
+    "split",
+    "train",
+    "trace",
+    "retrain",
+    "verify",
+    "fit",
+    "predict",
+)
 SIDES = {"positive": [0, 2, 4, 6, 8], "negative": [1, 3, 5, 7, 9]}
-DRAWING = {"tuple_size": 2, "prior": "0.5", "n": 20, "n_unlabeled": 30, "trials": {"1": "digits/m2/n20/prior0.5/seed1"}}
+DRAWING = {
+    "tuple_size": 2,
+    "prior": "0.5",
+    "n": 20,
+    "n_unlabeled": 30,
+    "trials": {"1": "digits/m2/n20/prior0.5/seed1"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +42,25 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     assert cli.main(["dataset", "digits", "--out", f"{folder}/images.npz"]) == 0
     sides = ["--sides", json.dumps(SIDES), "--counts", json.dumps({"train": {"positive": 669}})]
-    assert cli.main(["labels", "--images", f"{folder}/images.npz", *sides, "--out", f"{folder}/labels.npz"]) == 0
+    assert (
+        cli.main(
+            ["labels", "--images", f"{folder}/images.npz", *sides, "--out", f"{folder}/labels.npz"]
+        )
+        == 0
+    )
     return folder
 
 
 def split(labels, out, **changes):
-    return ["split", "--labels", str(labels), "--spec", json.dumps({**DRAWING, **changes}), "--out", str(out)]
+    return [
+        "split",
+        "--labels",
+        str(labels),
+        "--spec",
+        json.dumps({**DRAWING, **changes}),
+        "--out",
+        str(out),
+    ]
 
 
 def assert_one_sentence(status, capsys, *words):
@@ -87,13 +117,27 @@ def test_a_split_is_drawn_without_torch(made, tmp_path):
     [
         (["dataset", "mnits", "--out", "out.npz"], "mnits"),
         (["dataset", "./none.npz", "--out", "out.npz"], "none.npz"),
-        (["split", "--labels", "none.npz", "--spec", json.dumps(DRAWING), "--out", "out.npz"], "none.npz"),
+        (
+            ["split", "--labels", "none.npz", "--spec", json.dumps(DRAWING), "--out", "out.npz"],
+            "none.npz",
+        ),
         (["split", "--labels", "none.npz", "--spec", "{", "--out", "out.npz"], "--spec"),
-        (["split", "--labels", f"{__file__}", "--spec", json.dumps(DRAWING), "--out", "out.npz"], "test_cli.py"),
+        (
+            ["split", "--labels", f"{__file__}", "--spec", json.dumps(DRAWING), "--out", "out.npz"],
+            "test_cli.py",
+        ),
         (["train"], "--images"),
         (["trian"], "trian"),
         (["trace", "relu"], "relu"),
-        (["trace", "digits/base/m2/n77/prior0.5/relu", "--config", str(REPOSITORY / "config/quick.yaml")], "n77"),
+        (
+            [
+                "trace",
+                "digits/base/m2/n77/prior0.5/relu",
+                "--config",
+                str(REPOSITORY / "config/quick.yaml"),
+            ],
+            "n77",
+        ),
         (["trace", "mnist/base/m2/n10000/prior0.5/relu", "--config", "none.yaml"], "none.yaml"),
     ],
 )
@@ -129,7 +173,10 @@ def test_what_the_machine_does_to_a_job_ends_in_one_sentence(monkeypatch, capsys
 
 
 def test_an_error_of_our_own_keeps_its_traceback(monkeypatch):
-    for error in (RuntimeError("mat1 and mat2 cannot be multiplied"), FileNotFoundError(errno.ENOENT, "No such file")):
+    for error in (
+        RuntimeError("mat1 and mat2 cannot be multiplied"),
+        FileNotFoundError(errno.ENOENT, "No such file"),
+    ):
         monkeypatch.setattr(cli, "_parser", mock.Mock(side_effect=error))
         with pytest.raises(type(error)):
             cli.main([])

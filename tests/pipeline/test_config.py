@@ -4,7 +4,15 @@ import pytest
 from configs import FIRST, FLAT, config
 
 from mdpu.errors import UserError
-from mdpu.pipeline.config import SCHEMA, as_yaml, check_config, from_snakemake, load_config, load_yaml, merge
+from mdpu.pipeline.config import (
+    SCHEMA,
+    as_yaml,
+    check_config,
+    from_snakemake,
+    load_config,
+    load_yaml,
+    merge,
+)
 from mdpu.pipeline.files import resource
 from mdpu.pipeline.plan import Plan
 
@@ -12,13 +20,24 @@ from mdpu.pipeline.plan import Plan
 def test_overlays_merge_mappings_and_replace_lists_and_values():
     base = {"a": {"x": 1, "y": [1, 2]}, "b": 2, "c": {"d": {"e": 1}}}
     overlay = {"a": {"y": [3]}, "b": {"new": 1}, "c": {"d": {"f": 2}}}
-    assert merge(base, overlay) == {"a": {"x": 1, "y": [3]}, "b": {"new": 1}, "c": {"d": {"e": 1, "f": 2}}}
+    assert merge(base, overlay) == {
+        "a": {"x": 1, "y": [3]},
+        "b": {"new": 1},
+        "c": {"d": {"e": 1, "f": 2}},
+    }
     assert base == {"a": {"x": 1, "y": [1, 2]}, "b": 2, "c": {"d": {"e": 1}}}
 
 
 def test_values_of_the_command_line_that_arrive_as_text_are_read_as_yaml():
-    values = {"name": "mine", "datasets": "[mnist]", "protocol": "{training: {epochs: 5}}", "device": "cpu"}
-    assert from_snakemake(as_yaml(values)) == load_config(values=[f"{key}={value}" for key, value in values.items()])
+    values = {
+        "name": "mine",
+        "datasets": "[mnist]",
+        "protocol": "{training: {epochs: 5}}",
+        "device": "cpu",
+    }
+    assert from_snakemake(as_yaml(values)) == load_config(
+        values=[f"{key}={value}" for key, value in values.items()]
+    )
     assert from_snakemake({})["datasets"] == "all"
 
 
@@ -28,12 +47,21 @@ WRONG = {
     "an unknown dataset of an experiment": ({FIRST + "datasets": ["mnist"]}, "mnist"),
     "seeds without a default": ({FIRST + "seed": {"abs": [1]}}, "default"),
     "an unknown variant": ({FIRST + "variant": ["two-n"]}, "two-n"),
-    "a grid without n": ({"definitions__experiments__first": {"kind": "table", "title": "T", "tuple_size": [2]}}, "n"),
+    "a grid without n": (
+        {"definitions__experiments__first": {"kind": "table", "title": "T", "tuple_size": [2]}},
+        "n",
+    ),
     "no title": ({"definitions__experiments__first": {"kind": "losses"}}, "title"),
     "a wrong method in a further grid": ({FIRST + "also": [{"method": ["rleu"]}]}, "rleu"),
     "an unknown law": ({FIRST + "law": ["exactly-9"]}, "law"),
-    "a law with the name of another": ({"definitions__laws": {"dominant": [0, 0, 1]}}, "'dominant' is taken"),
-    "an experiment with the name of a figure": ({"definitions__experiments__readings": {}}, "'readings' is taken"),
+    "a law with the name of another": (
+        {"definitions__laws": {"dominant": [0, 0, 1]}},
+        "'dominant' is taken",
+    ),
+    "an experiment with the name of a figure": (
+        {"definitions__experiments__readings": {}},
+        "'readings' is taken",
+    ),
     "a number with a point where an integer is due": ({"axes__seed": [1.0]}, "axes.seed"),
 }
 

@@ -12,12 +12,23 @@ import pytest
 from mdpu.errors import UserError
 from mdpu.pipeline import files
 
-TABLE = pd.DataFrame({"prior": ["0.4", "0.5"] * 50, "n": np.arange(100), "words": ['a, "b"', "c"] * 50})
+TABLE = pd.DataFrame(
+    {"prior": ["0.4", "0.5"] * 50, "n": np.arange(100), "words": ['a, "b"', "c"] * 50}
+)
 ARRAY = np.arange(1000)
 KINDS = {  # how each kind of file is written, and how it is read and found to be what was written
-    "x.json": (lambda path: files.write_json(path, {"a": "é"}), lambda path: files.read_json(path) == {"a": "é"}),
-    "x.csv": (lambda path: files.write_csv(TABLE, path), lambda path: files.read_csv(path).equals(TABLE)),
-    "x.parquet": (lambda path: files.write_table(TABLE, path), lambda path: files.read_table(path).equals(TABLE)),
+    "x.json": (
+        lambda path: files.write_json(path, {"a": "é"}),
+        lambda path: files.read_json(path) == {"a": "é"},
+    ),
+    "x.csv": (
+        lambda path: files.write_csv(TABLE, path),
+        lambda path: files.read_csv(path).equals(TABLE),
+    ),
+    "x.parquet": (
+        lambda path: files.write_table(TABLE, path),
+        lambda path: files.read_table(path).equals(TABLE),
+    ),
     "x.npz": (
         lambda path: files.save_npz(path, a=ARRAY),
         lambda path: np.array_equal(files.load_npz(path, "a")["a"], ARRAY),
@@ -49,7 +60,9 @@ def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
     assert subprocess.run([sys.executable, "-c", program, str(path)]).returncode == -9
     assert len(list(tmp_path.iterdir())) == 1 and not path.exists()
     # Of a process that is alive, and of another machine, whose processes are not known.
-    kept = [tmp_path / f".file[1].{node}-{os.getppid()}.txt" for node in (platform.node(), "elsewhere")]
+    kept = [
+        tmp_path / f".file[1].{node}-{os.getppid()}.txt" for node in (platform.node(), "elsewhere")
+    ]
     for other in kept:
         other.touch()
     files.write_text(path, "new")
@@ -71,7 +84,9 @@ def test_a_file_is_read_as_written_and_one_that_is_missing_or_damaged_is_named(t
         is_read(path)
     write(path)
     assert is_read(path)
-    assert name != "x.parquet" or files.read_table(path, ["n", "prior", "another"]).equals(TABLE[["prior", "n"]])
+    assert name != "x.parquet" or files.read_table(path, ["n", "prior", "another"]).equals(
+        TABLE[["prior", "n"]]
+    )
     whole = path.read_bytes()
     for content in (b"", b'\xff"{', whole[: len(whole) // 2] if name != "x.csv" else b'"'):
         path.write_bytes(content)
@@ -81,8 +96,11 @@ def test_a_file_is_read_as_written_and_one_that_is_missing_or_damaged_is_named(t
 
 @pytest.mark.parametrize("name", ["x.npz", "x.parquet"])
 def test_no_turned_bit_among_values_is_read(tmp_path, name):
-    path, values = tmp_path / name, np.random.default_rng(0).random(10_000)
-    files.save_npz(path, a=values) if name == "x.npz" else files.write_table(pd.DataFrame({"a": values}), path)
+    path = tmp_path / name
+    values = np.random.default_rng(0).random(10_000)
+    files.save_npz(path, a=values) if name == "x.npz" else files.write_table(
+        pd.DataFrame({"a": values}), path
+    )
     whole = path.read_bytes()
     for place in range(1000, 80_000, 13_000):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
@@ -98,5 +116,12 @@ def test_a_pickle_within_an_npz_is_never_loaded(tmp_path):
 
 def test_digests_are_the_standards(tmp_path):
     files.write_text(tmp_path / "x", "abc")  # FIPS 180-2
-    assert files.sha256(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert files.digest({"b": 1, "a": 2}) == files.digest({"a": 2, "b": 1}) != files.digest({"a": 2, "b": "1"})
+    assert (
+        files.sha256(tmp_path / "x")
+        == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )
+    assert (
+        files.digest({"b": 1, "a": 2})
+        == files.digest({"a": 2, "b": 1})
+        != files.digest({"a": 2, "b": "1"})
+    )

@@ -1,4 +1,6 @@
-"""The files and functions between a user's call and the first change of a weight, printed: pytest -s shows them."""
+"""The files and functions between a user's call and the first change of a weight, printed: pytest
+-s shows them.
+"""
 
 import inspect
 import json
@@ -27,12 +29,16 @@ class Reached(BaseException):
 
 
 def print_path(call):
-    """Collect what the package calls until the first step, as (file, name), and print it with the numbers of both."""
+    """Collect what the package calls until the first step, as (file, name), and print it with the
+    numbers of both.
+    """
     visited: set[tuple[str, str]] = set()
 
     def note(frame, event, _argument):
         code = frame.f_code
-        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")  # no body of a class
+        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith(
+            "<"
+        )  # no body of a class
         if event == "call" and is_function and code.co_filename.startswith(str(PACKAGE)):
             visited.add((str(Path(code.co_filename).relative_to(PACKAGE)), code.co_qualname))
             if code.co_qualname == "Adam.step":
@@ -56,9 +62,24 @@ def test_from_the_command_to_the_first_step(tmp_path):
     cell = "flat/base/m2/n30/prior0.5/abs"
     write_source("digits", tmp_path, None, tmp_path / "images.npz")
     write_labels(tmp_path / "images.npz", tmp_path / "labels.npz", sides=SIDES, counts={})
-    write_split(tmp_path / "labels.npz", tmp_path / "split.npz", plan.drawing("flat/base/m2/n30/prior0.5"))
-    given = [part for name in ("images", "labels", "split") for part in (f"--{name}", f"{tmp_path / name}.npz")]
-    command = ["train", *given, "--spec", json.dumps(plan.spec(cell)), "--device", "cpu", "--out", f"{tmp_path}/runs"]
+    write_split(
+        tmp_path / "labels.npz", tmp_path / "split.npz", plan.drawing("flat/base/m2/n30/prior0.5")
+    )
+    given = [
+        part
+        for name in ("images", "labels", "split")
+        for part in (f"--{name}", f"{tmp_path / name}.npz")
+    ]
+    command = [
+        "train",
+        *given,
+        "--spec",
+        json.dumps(plan.spec(cell)),
+        "--device",
+        "cpu",
+        "--out",
+        f"{tmp_path}/runs",
+    ]
     print_path(lambda: main(command))
 
 

@@ -72,7 +72,9 @@ def test_names_leave_out_what_is_usual():
     assert other.trial == "mnist/m3-exactly-1/n10000/prior0.5/seed2"
 
 
-@pytest.mark.parametrize("text", ["", "mnist", "mnist/base/2/n5/prior0.5/abs/seed1", "a/b/m2/n5/prior0.5/abs/x"])
+@pytest.mark.parametrize(
+    "text", ["", "mnist", "mnist/base/2/n5/prior0.5/abs/seed1", "a/b/m2/n5/prior0.5/abs/x"]
+)
 def test_what_names_no_run_is_refused(text):
     with pytest.raises(UserError):
         parse_run(text)
@@ -91,7 +93,10 @@ def test_runs_are_the_grid_with_overlaps_once():
     }
     assert set(plan.runs) == expected
     assert len(plan.runs) == len(expected) == 24
-    assert {name: len(e.runs) for name, e in plan.experiments.items()} == {"first": 16, "second": 16}
+    assert {name: len(e.runs) for name, e in plan.experiments.items()} == {
+        "first": 16,
+        "second": 16,
+    }
     assert sorted(run for cell in plan.cells.values() for run in cell) == list(plan.runs)
     assert all(len(cell) == 2 for cell in plan.cells.values())
 
@@ -114,7 +119,9 @@ def test_a_dataset_may_have_trials_of_its_own_and_they_come_first():
 
 
 def test_an_experiments_seeds_take_the_place_of_all_of_the_axes():
-    plan = Plan(config(axes__seed={"default": [1], "abs": [1, 2, 3]}, **{FIRST + "seed": {"default": [4]}}))
+    plan = Plan(
+        config(axes__seed={"default": [1], "abs": [1, 2, 3]}, **{FIRST + "seed": {"default": [4]}})
+    )
     assert {run.seed for run in plan.experiment("first").runs} == {4}
     assert {run.seed for run in plan.experiment("second").runs if run.method == "abs"} == {1, 2, 3}
 
@@ -140,7 +147,9 @@ def test_names_that_the_plan_does_not_have_are_refused(function):
 
 def test_illustrations_have_no_runs_and_the_setting_shows_the_first_dataset():
     losses = {"kind": "losses", "title": "Losses"}
-    changed = config(definitions__experiments={"setting": SETTING, "losses": losses}, datasets=["deep", "flat"])
+    changed = config(
+        definitions__experiments={"setting": SETTING, "losses": losses}, datasets=["deep", "flat"]
+    )
     plan = Plan(changed)
     assert plan.runs == ()
     assert plan.datasets == ["deep"]
@@ -156,10 +165,16 @@ def test_a_variant_overrides_the_protocol_and_base_does_not():
     assert plan.protocol.sampling("base", 2, 30) == expected
     assert plan.protocol.sampling("three-n", 2, 30) == {**expected, "n_unlabeled": 90}
     settings = plan.protocol.settings("base", "mlp")
-    assert (settings.epochs, list(settings.architecture["hidden"]), settings.batch_size) == (3, [8], 10)
+    assert (settings.epochs, list(settings.architecture["hidden"]), settings.batch_size) == (
+        3,
+        [8],
+        10,
+    )
 
 
-@pytest.mark.parametrize(("counts", "size", "expected"), [("tuples", 3, 30), ("images", 3, 10), ("images", 40, 1)])
+@pytest.mark.parametrize(
+    ("counts", "size", "expected"), [("tuples", 3, 30), ("images", 3, 10), ("images", 40, 1)]
+)
 def test_n_counts_tuples_or_their_members(counts, size, expected):
     plan = Plan(config(protocol__sampling__n_counts=counts, protocol__sampling__n_unlabeled="n/2"))
     assert plan.protocol.sampling("base", size, 30)["n"] == expected
@@ -168,10 +183,16 @@ def test_n_counts_tuples_or_their_members(counts, size, expected):
 
 def test_a_variant_departs_in_the_keys_in_which_it_differs():
     plan = Plan(config(definitions__variants=VARIANTS))
-    assert plan.protocol.departures("base", ["mlp", "resnet34"]) == plan.protocol.departures("adam", ["mlp"]) == []
+    assert (
+        plan.protocol.departures("base", ["mlp", "resnet34"])
+        == plan.protocol.departures("adam", ["mlp"])
+        == []
+    )
     assert plan.protocol.departures("three-n", ["mlp"]) == [Departure("n_unlabeled", "n", "3n")]
     assert plan.protocol.departures("stem", ["mlp"]) == []
-    assert plan.protocol.departures("stem", ["mlp", "resnet34"]) == [Departure("stem", "cifar", "imagenet")]
+    assert plan.protocol.departures("stem", ["mlp", "resnet34"]) == [
+        Departure("stem", "cifar", "imagenet")
+    ]
     assert {one.key: one.value for one in plan.protocol.departures("both", ["mlp"])} == {
         "overlap": "false",
         "hidden": "[8, 8]",
@@ -226,7 +247,9 @@ def test_what_no_number_depends_on_changes_no_key(changes):
 
 
 def test_a_variants_runs_have_the_keys_of_a_protocol_that_is_the_same():
-    variant = keys(definitions__variants={"base": None, "v": {"training": {"epochs": 9}}}, axes__variant=["v"])
+    variant = keys(
+        definitions__variants={"base": None, "v": {"training": {"epochs": 9}}}, axes__variant=["v"]
+    )
     protocol = keys(protocol__training__epochs=9)
     assert sorted(variant.values()) == sorted(protocol.values())
 
@@ -236,10 +259,18 @@ def test_the_precision_is_the_networks_unless_a_variant_names_one():
         "base": None,
         "rounded": {"training": {"precision": "bfloat16"}},
         "exact": {"training": {"networks": {"resnet34": {"precision": "float32"}}}},
-        "both": {"training": {"precision": "bfloat16", "networks": {"resnet34": {"precision": "float32"}}}},
+        "both": {
+            "training": {
+                "precision": "bfloat16",
+                "networks": {"resnet34": {"precision": "float32"}},
+            }
+        },
     }
     protocol = Plan(config(definitions__variants=variants)).protocol
-    found = {name: [protocol.settings(name, net).precision for net in ("mlp", "resnet34")] for name in variants}
+    found = {
+        name: [protocol.settings(name, net).precision for net in ("mlp", "resnet34")]
+        for name in variants
+    }
     assert found == {
         "base": ["float32", "tf32"],
         "rounded": ["bfloat16", "bfloat16"],
@@ -265,11 +296,21 @@ def test_a_compiled_training_has_a_key_of_its_own_and_a_perceptron_is_not_compil
 
 
 def test_own_images_have_keys_once_their_checksum_is_known(tmp_path):
-    own = {"title": "Own", "source": f"{tmp_path}/own.npz", "positive": [0], "negative": [1], "network": "mlp"}
-    one, two = "1" * 64, "2" * 64
+    own = {
+        "title": "Own",
+        "source": f"{tmp_path}/own.npz",
+        "positive": [0],
+        "negative": [1],
+        "network": "mlp",
+    }
+    one = "1" * 64
+    two = "2" * 64
 
     def key(checksums=None, **declared):
-        plan = Plan(config(definitions__datasets={"flat": {**own, **declared}}, datasets=["flat"]), checksums)
+        plan = Plan(
+            config(definitions__datasets={"flat": {**own, **declared}}, datasets=["flat"]),
+            checksums,
+        )
         return plan.key(plan.runs[0])
 
     assert key() is None
@@ -293,15 +334,22 @@ def test_a_cell_whose_runs_are_shipped_needs_no_training(tmp_path):
     (tmp_path / "flat.parquet").touch()
     shipping = Plan(config(datasets=["flat"], shipped=str(tmp_path)))
     assert shipping.to_train(cell) == [second]
-    assert [path.resolve() for path in shipping.shipped_files(cell)] == [(tmp_path / "flat.parquet").resolve()]
+    assert [path.resolve() for path in shipping.shipped_files(cell)] == [
+        (tmp_path / "flat.parquet").resolve()
+    ]
     assert Plan(config(datasets=["flat"], shipped=None)).to_train(cell) == [first, second]
 
 
 def test_the_paper_is_what_the_paper_states():
     plan = Plan(load_config())
     assert [one.kind for one in plan.experiments.values()].count("table") == 4
-    cells = {(run.dataset, run.tuple_size, run.n, run.prior) for run in plan.runs if run.method == "relu"}
+    cells = {
+        (run.dataset, run.tuple_size, run.n, run.prior) for run in plan.runs if run.method == "relu"
+    }
     assert {prior for *_, prior in cells} == {"0.4", "0.5", "0.6"}
     assert {n for dataset, _, n, _ in plan.table_rows if dataset == "mnist"} == {10000, 12000}
-    assert {n for dataset, _, n, _ in plan.table_rows if dataset == "emnist-balanced"} == {4000, 5000}
+    assert {n for dataset, _, n, _ in plan.table_rows if dataset == "emnist-balanced"} == {
+        4000,
+        5000,
+    }
     assert len(plan.table_rows) == 9 * 2 * 2 * 3

@@ -1,11 +1,12 @@
 """Whether the numbers of finished runs would come out again, or `RECIPE` has to be raised.
 
-Tiny runs of every method, law, loss, network and choice of the protocol go through plan, split and job. Their numbers
-are compared with `numbers.json`. They are trained in float64. In float32 no training repeats between CPUs: Adam divides
-a gradient by its size, so a gradient that is zero but for rounding moves its weight by a whole step.
+Tiny runs of every method, law, loss, network and choice of the protocol go through plan, split and
+job. Their numbers are compared with `numbers.json`. They are trained in float64. In float32 no
+training repeats between CPUs: Adam divides a gradient by its size, so a gradient that is zero but
+for rounding moves its weight by a whole step.
 
-If a change of code moves the numbers on purpose, raise ``RECIPE`` in ``mdpu/settings.py``: every run is trained anew
-then. Afterwards write the new numbers:
+If a change of code moves the numbers on purpose, raise ``RECIPE`` in ``mdpu/settings.py``: every
+run is trained anew then. Afterwards write the new numbers:
 
     python tests/pipeline/test_recipe.py
 """
@@ -70,29 +71,52 @@ OVERLAY = {
         },
         "experiments": {
             "methods": {**PAIRS, "method": available_methods()},
-            "triples": {**PAIRS, "tuple_size": [3], "method": ["relu", "bag-relu", "siamese", "llp"]},
+            "triples": {
+                **PAIRS,
+                "tuple_size": [3],
+                "method": ["relu", "bag-relu", "siamese", "llp"],
+            },
             "losses": {**PAIRS, "variant": ["short"], "method": ["ure"], "loss": [*LOSSES][1:]},
             "variants": {
                 **PAIRS,
                 "method": ["ure"],
-                "variant": ["images", "three-n", "no-replacement", "broken", "offset", "adamw", "one-cycle"],
+                "variant": [
+                    "images",
+                    "three-n",
+                    "no-replacement",
+                    "broken",
+                    "offset",
+                    "adamw",
+                    "one-cycle",
+                ],
             },
             "laws": {
                 **PAIRS,
                 "tuple_size": [3],
                 "law": ["exactly-1", "at-least-1", "alarm"],
                 "method": ["bag-relu"],
-                "also": [{"law": ["exactly-1"], "prior": [0.3333]}, {"tuple_size": [2], "law": ["similar"]}],
+                "also": [
+                    {"law": ["exactly-1"], "prior": [0.3333]},
+                    {"tuple_size": [2], "law": ["similar"]},
+                ],
             },
             "components": {**PAIRS, "datasets": ["digits-components"], "method": ["bag-relu"]},
-            "resnet": {**PAIRS, "datasets": ["digits-resnet"], "method": ["ure"], "n": 8, "variant": ["short"]},
+            "resnet": {
+                **PAIRS,
+                "datasets": ["digits-resnet"],
+                "method": ["ure"],
+                "n": 8,
+                "variant": ["short"],
+            },
         },
     },
 }
 
 
 def measure(folder: Path) -> dict[str, list[float]]:
-    """Return objective and true-positive rate of the last epoch of each run, trained in a folder."""
+    """Return objective and true-positive rate of the last epoch of each run, trained in a
+    folder.
+    """
     config = merge(load_config(), OVERLAY)
     check_config(config)
     plan = Plan(config)
@@ -108,14 +132,18 @@ def measure(folder: Path) -> dict[str, list[float]]:
             train_cell(plan.spec(cell), *files, out, (), "cpu")
         for run in runs:
             last = read_runs(out)[plan.key(run)].history.iloc[-1]
-            found[run.name] = [round(float(last[name]), 9) for name in ("objective", "true_positive_rate")]
+            found[run.name] = [
+                round(float(last[name]), 9) for name in ("objective", "true_positive_rate")
+            ]
     return found
 
 
 @pytest.mark.timeout(600)
 def test_numbers_come_out_again_or_recipe_is_raised(tmp_path):
     recorded = json.loads(NUMBERS.read_text())
-    assert recorded["recipe"] == RECIPE, "write numbers.json again, as the docstring of this file says"
+    assert recorded["recipe"] == RECIPE, (
+        "write numbers.json again, as the docstring of this file says"
+    )
     found = measure(tmp_path)
     assert found.keys() == recorded["numbers"].keys()
     moved = {

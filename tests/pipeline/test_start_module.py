@@ -96,7 +96,9 @@ def test_sigterm_ends_snakemake_and_its_jobs_as_a_terminal_does(tmp_path):
     """Also where SIGINT is ignored at the start, as in a script's background."""
     waits = "import pathlib, sys, time; pathlib.Path(sys.argv[1]).touch(); time.sleep(600)"
     starts = "import subprocess, sys; subprocess.call([sys.executable, '-c', *sys.argv[1:]])"
-    runs = "import sys; from mdpu.pipeline import start; sys.exit(start.wait_for(sys.argv[1:], True))"
+    runs = (
+        "import sys; from mdpu.pipeline import start; sys.exit(start.wait_for(sys.argv[1:], True))"
+    )
     ready = tmp_path / "ready"
     process = psutil.Popen(
         [sys.executable, "-c", runs, sys.executable, "-c", starts, waits, str(ready)],

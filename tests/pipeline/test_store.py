@@ -28,12 +28,24 @@ def run(seed=1, accuracy=(0.5, 0.75), **measures):
 
 
 def test_a_key_is_the_digest_of_what_was_asked():
-    assert run(1).key == digest(asked(SPEC, 1)) == digest(asked({**SPEC, "cell": "another name"}, 1))
-    assert len({digest(asked(spec, seed)) for spec in (SPEC, {**SPEC, "images": "y"}) for seed in (1, 2)}) == 4
+    assert (
+        run(1).key == digest(asked(SPEC, 1)) == digest(asked({**SPEC, "cell": "another name"}, 1))
+    )
+    assert (
+        len(
+            {
+                digest(asked(spec, seed))
+                for spec in (SPEC, {**SPEC, "images": "y"})
+                for seed in (1, 2)
+            }
+        )
+        == 4
+    )
 
 
 def test_runs_come_back_as_they_were_written_each_with_its_own_measures(tmp_path):
-    one, two = run(1, test_risk=[0.1, 0.2]), run(2, [np.nan, np.nan], risk=[0.3, np.nan])
+    one = run(1, test_risk=[0.1, 0.2])
+    two = run(2, [np.nan, np.nan], risk=[0.3, np.nan])
     write_runs(tmp_path / "runs.parquet", [one, two])
     found = read_runs(tmp_path / "runs.parquet")
     assert list(found) == [one.key, two.key]
@@ -48,7 +60,9 @@ def test_packed_runs_are_found_by_the_text_of_their_keys(tmp_path):
     pack(tmp_path / "flat.parquet", [run(1), run(2)])
     found = shipped_keys(tmp_path)
     assert found == dict.fromkeys([run(1).key, run(2).key], tmp_path / "flat.parquet")
-    pd.testing.assert_frame_equal(read_runs(tmp_path / "flat.parquet")[run(1).key].history, run(1).history)
+    pd.testing.assert_frame_equal(
+        read_runs(tmp_path / "flat.parquet")[run(1).key].history, run(1).history
+    )
     # The longer name wins, and a file that is lost holds nothing.
     pack(tmp_path / "flat-2.parquet", [run(1)])
     pack(tmp_path / "flat-3.parquet", [run(2)])
@@ -60,7 +74,9 @@ def test_packed_runs_are_found_by_the_text_of_their_keys(tmp_path):
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=False), min_size=1, max_size=5))
 def test_a_checksum_tells_values_and_not_the_order_of_columns(values):
     history = pd.DataFrame({"epoch": range(len(values)), "accuracy": values, "gaps": np.nan})
-    signed = history.assign(accuracy=history["accuracy"].where(history["accuracy"].notna(), -np.nan))
+    signed = history.assign(
+        accuracy=history["accuracy"].where(history["accuracy"].notna(), -np.nan)
+    )
     assert checksum(history) == checksum(history[["accuracy", "epoch"]]) == checksum(signed)
     changed = history.assign(accuracy=history["accuracy"].fillna(0) + 1)
     if not changed["accuracy"].equals(history["accuracy"]):

@@ -1,4 +1,6 @@
-"""From a number back to its runs, and the same runs again: on made-up runs, and on those of a finished clone."""
+"""From a number back to its runs, and the same runs again: on made-up runs, and on those of a
+finished clone.
+"""
 
 from pathlib import Path
 
@@ -22,7 +24,12 @@ def stored(plan: Plan, run, accuracy: float) -> Stored:
     rows = [{"epoch": epoch, "objective": 0.1} for epoch in range(1, 101)]
     rates = {"true_positive_rate": accuracy, "true_negative_rate": accuracy}
     history = run_history(False, pd.DataFrame(rows).assign(**rates), 0.5)
-    facts = {"device": "cpu", "precision": "float32", "date": "2026-01-02T03:04:05+00:00", "commit": "abc"}
+    facts = {
+        "device": "cpu",
+        "precision": "float32",
+        "date": "2026-01-02T03:04:05+00:00",
+        "commit": "abc",
+    }
     return Stored.of(asked(plan.spec(run.cell), run.seed), history, **facts)
 
 
@@ -30,7 +37,14 @@ def stored(plan: Plan, run, accuracy: float) -> Stored:
 def cell(tmp_path):
     """Three made-up trials of a cell of the paper, 87, 88 and 89 %, in the folder of results."""
     plan = Plan(
-        load_config(values=[f"results_dir={tmp_path}", "shipped=null", "datasets=[mnist]", "axes={seed: [1, 2, 3]}"])
+        load_config(
+            values=[
+                f"results_dir={tmp_path}",
+                "shipped=null",
+                "datasets=[mnist]",
+                "axes={seed: [1, 2, 3]}",
+            ]
+        )
     )
     runs = plan.find_runs(RELU)
     made = {run: stored(plan, run, 0.86 + run.seed / 100) for run in runs}
@@ -48,10 +62,15 @@ def test_the_cell_is_judged_by_the_papers_number(cell):
 
 
 def test_finished_runs_are_found_by_key_and_missing_ones_are_named(cell):
-    plan, runs = cell.plan, list(cell.found)
+    plan = cell.plan
+    runs = list(cell.found)
     found = trace.finished(plan, runs)
-    assert {run: one.key for run, (one, _) in found.found.items()} == {run: plan.key(run) for run in runs}
-    write_runs(plan.layout.run_file(RELU), [one for run, (one, _) in cell.found.items() if run.seed != 2])
+    assert {run: one.key for run, (one, _) in found.found.items()} == {
+        run: plan.key(run) for run in runs
+    }
+    write_runs(
+        plan.layout.run_file(RELU), [one for run, (one, _) in cell.found.items() if run.seed != 2]
+    )
     assert len(trace.finished(plan, runs[:1]).found) == 2
     with pytest.raises(UserError, match="seed2"):
         trace.finished(plan, runs)
@@ -67,9 +86,14 @@ def test_finished_runs_are_found_by_key_and_missing_ones_are_named(cell):
         ([1, 2, 3], [0.771, 0.781, 0.792], False),
     ],
 )
-def test_new_runs_are_judged_by_the_trials_of_their_cell(cell, monkeypatch, capsys, seeds, accuracies, same):
+def test_new_runs_are_judged_by_the_trials_of_their_cell(
+    cell, monkeypatch, capsys, seeds, accuracies, same
+):
     runs = [run for run in cell.found if run.seed in seeds]
-    new = {run: (stored(cell.plan, run, one), Path("new")) for run, one in zip(runs, accuracies, strict=True)}
+    new = {
+        run: (stored(cell.plan, run, one), Path("new"))
+        for run, one in zip(runs, accuracies, strict=True)
+    }
     monkeypatch.setattr(trace, "train_again", lambda plan, runs: new)
     assert trace.again(cell, runs) is same
     said = capsys.readouterr().out
@@ -109,7 +133,9 @@ def test_a_study_is_found_in_its_own_configuration():
 
 def test_the_command_that_makes_a_missing_run_has_its_configuration(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=r"--configfile \S*config/quick.yaml -- results/runs/digits/"):
+    with pytest.raises(
+        UserError, match=r"--configfile \S*config/quick.yaml -- results/runs/digits/"
+    ):
         trace.trace("digits/base/m2/n800/prior0.5/abs")
 
 
@@ -123,7 +149,11 @@ def test_a_finished_number_is_traced_and_comes_out_again(finished):
         assert run.about["date"] in said
     assert f"./run retrain {TINY}/seed2" in said
     assert "the paper has no such number" in said
-    recorded, now = finished.run("./run", "retrain", f"{TINY}/seed2").stdout.split(f"{TINY}/seed2: ")[1].split(", ")[:2]
+    recorded, now = (
+        finished.run("./run", "retrain", f"{TINY}/seed2")
+        .stdout.split(f"{TINY}/seed2: ")[1]
+        .split(", ")[:2]
+    )
     assert recorded.split()[0] == now.split()[0]  # on one machine bit for bit
     assert finished.digests() == before
 
@@ -144,12 +174,18 @@ def test_a_run_of_a_reading_is_traced_and_its_number_judged(name, number):
 
 @pytest.mark.slow
 def test_every_shipped_run_has_a_name_that_is_found():
-    """A name is of one run in a selection; of each selection's and reading's names, the first is found again."""
+    """A name is of one run in a selection; of each selection's and reading's names, the first is
+    found again.
+    """
     runs = read_csv(REPOSITORY / "results" / "reference" / "runs.csv")
     shipped = shipped_keys(REPOSITORY / "results" / "reference" / "runs")
     assert set(runs["key"]) == set(shipped)
     assert not runs.duplicated(["selection", "run"]).any()
     for row in runs.groupby(["selection", "reading"]).first().reset_index().itertuples():
-        files = [REPOSITORY / "config" / f"{row.selection}.yaml"] if row.selection in ("laws", "own-split") else []
+        files = (
+            [REPOSITORY / "config" / f"{row.selection}.yaml"]
+            if row.selection in ("laws", "own-split")
+            else []
+        )
         plan, (run,), _ = trace.find(row.run, files)
         assert plan.key(run) == row.key

@@ -1,4 +1,5 @@
-"""A real SLURM on this machine's loopback: munge, a controller, one node with eight processors and four pretended GPUs.
+"""A real SLURM on this machine's loopback: munge, a controller, one node with eight processors and
+four pretended GPUs.
 
 Needs Debian's packages slurmctld, slurmd, slurm-client and munge, and root.
 """
@@ -15,7 +16,8 @@ import time
 from pathlib import Path
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scancel", "srun")
-# The job step that a job starts does not inherit SLURM_CONF, so the configuration has to be where SLURM looks for it.
+# The job step that a job starts does not inherit SLURM_CONF, so the configuration has to be where
+# SLURM looks for it.
 SYSTEM = Path("/etc/slurm")
 
 CONF = """
@@ -82,19 +84,32 @@ def start(base: Path) -> None:
     key.write_bytes(secrets.token_bytes(1024))
     key.chmod(0o600)
     conf = base / "slurm.conf"
-    conf.write_text(CONF.format(base=base, user=getpass.getuser(), controller=_free_port(), node=_free_port()))
+    conf.write_text(
+        CONF.format(base=base, user=getpass.getuser(), controller=_free_port(), node=_free_port())
+    )
     (base / "gres.conf").write_text(GRES)
     SYSTEM.mkdir(exist_ok=True)
     for name in ("slurm.conf", "gres.conf"):
         (SYSTEM / name).unlink(missing_ok=True)
         (SYSTEM / name).symlink_to(base / name)
-    files = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
+    files = {
+        "key-file": "key",
+        "socket": "socket",
+        "pid-file": "pid",
+        "log-file": "log",
+        "seed-file": "seed",
+    }
     munge = [f"--{option}={base}/munge/munge.{suffix}" for option, suffix in files.items()]
     subprocess.run(["munged", "--force", *munge], check=True)
     subprocess.run(["slurmctld", "-f", conf, "-i"], check=True)
     subprocess.run(["slurmd", "-f", conf, "-N", "localhost"], check=True)
     for _ in range(300):
-        if subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, text=True).stdout.strip() == "idle":
+        if (
+            subprocess.run(
+                ["sinfo", "-h", "-o", "%T"], capture_output=True, text=True
+            ).stdout.strip()
+            == "idle"
+        ):
             return
         time.sleep(0.1)
     logs = "\n".join(log.read_text() for log in (base / "log").glob("*.log"))
@@ -123,7 +138,10 @@ def training_process(job: str) -> int | None:
         with contextlib.suppress(OSError):  # ended by now
             words = (folder / "cmdline").read_bytes().split(b"\0")
             environment = (folder / "environ").read_bytes().split(b"\0")
-            if words[1:4] == [b"-m", b"mdpu", b"train"] and f"SLURM_JOB_ID={job}".encode() in environment:
+            if (
+                words[1:4] == [b"-m", b"mdpu", b"train"]
+                and f"SLURM_JOB_ID={job}".encode() in environment
+            ):
                 return int(folder.name)
     return None
 

@@ -1,4 +1,5 @@
-"""Machines that the authors do not have: parts of the tiny experiment, made in each by real processes.
+"""Machines that the authors do not have: parts of the tiny experiment, made in each by real
+processes.
 
 docs/explanation/faults.md lists the machines, those too that other files try.
 """
@@ -23,22 +24,43 @@ pytestmark = pytest.mark.slow
 FIGURE = "results/tiny/figures/figure2.svg"
 CELL = "digits/base/m2/n60/prior0.5/abs"
 NOBODY = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]  # an id without a name
-NOBODY += ["--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"]  # who may read the environment
-FULL = 'mount -t tmpfs -o size=4k none "$TMPDIR" && ! head -c 9999 /dev/zero 2>&- > "$TMPDIR/full"; exec "$@"'
+NOBODY += [
+    "--inh-caps=-all,+dac_read_search",
+    "--ambient-caps=-all,+dac_read_search",
+]  # who may read the environment
+FULL = (
+    'mount -t tmpfs -o size=4k none "$TMPDIR" && ! head -c 9999 /dev/zero 2>&- > "$TMPDIR/full"; '
+    'exec "$@"'
+)
 MOUNT = ["unshare", "--mount", "sh", "-c", FULL, "sh"]
 MACHINES = {
-    "started from a notebook": ([], {"MPLBACKEND": "module://matplotlib_inline.backend_inline", "PYTHONOPTIMIZE": "2"}),
-    "CI with colours forced": ([], {"CI": "1", "FORCE_COLOR": "1", "CLICOLOR_FORCE": "1", "TERM": "dumb"}),
-    "ASCII": ([], {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}),
+    "started from a notebook": (
+        [],
+        {"MPLBACKEND": "module://matplotlib_inline.backend_inline", "PYTHONOPTIMIZE": "2"},
+    ),
+    "CI with colours forced": (
+        [],
+        {"CI": "1", "FORCE_COLOR": "1", "CLICOLOR_FORCE": "1", "TERM": "dumb"},
+    ),
+    "ASCII": (
+        [],
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"},
+    ),
     "full TMPDIR": (MOUNT, {}),
 }
 ODD = "it's a [clone], 100 % ünusual; $HOME"
 
 
 def start(clone, *command, status=0, **changes):
-    """Run a command with changes of its environment, insist on its status, and return what it prints."""
-    environment = {name: value for name, value in {**clone.environment, **changes}.items() if value is not None}
-    done = subprocess.run(command, cwd=clone.folder, env=environment, capture_output=True, text=True)
+    """Run a command with changes of its environment, insist on its status, and return what it
+    prints.
+    """
+    environment = {
+        name: value for name, value in {**clone.environment, **changes}.items() if value is not None
+    }
+    done = subprocess.run(
+        command, cwd=clone.folder, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -80,7 +102,9 @@ def test_a_figure_is_made(clone, finished, tmp_path, name):
     prefix, changes = MACHINES[name]
     if prefix and not can("unshare", "--mount", "true"):
         pytest.skip("mounts need root")
-    make_figure(clone, finished, *prefix, **{**changes, **({"TMPDIR": str(tmp_path)} if prefix else {})})
+    make_figure(
+        clone, finished, *prefix, **{**changes, **({"TMPDIR": str(tmp_path)} if prefix else {})}
+    )
 
 
 def test_a_clone_may_have_an_odd_path_and_be_reached_by_a_link(clone, finished, tmp_path):
@@ -91,7 +115,9 @@ def test_a_clone_may_have_an_odd_path_and_be_reached_by_a_link(clone, finished, 
 
 
 @pytest.mark.skipif(not can(*NOBODY, "true"), reason="to be another user takes root")
-def test_a_user_without_a_name_and_a_home_works_in_a_clone_of_their_own_and_reads_anothers(clone, finished, tmp_path):
+def test_a_user_without_a_name_and_a_home_works_in_a_clone_of_their_own_and_reads_anothers(
+    clone, finished, tmp_path
+):
     nobody = {"HOME": None, "USER": None, "LOGNAME": None}
     own = clone.copy(tmp_path / "clone")
     subprocess.run(["chown", "-R", "12345", own.folder], check=True)
@@ -99,7 +125,14 @@ def test_a_user_without_a_name_and_a_home_works_in_a_clone_of_their_own_and_read
     before = clone.digests()
     with tempfile.TemporaryDirectory() as out:  # where others may go
         os.chown(out, 12345, 12345)
-        make_figure(clone, finished, *NOBODY, options=["--directory", out], place=Path(out), **{**nobody, "HOME": out})
+        make_figure(
+            clone,
+            finished,
+            *NOBODY,
+            options=["--directory", out],
+            place=Path(out),
+            **{**nobody, "HOME": out},
+        )
     assert clone.digests() == before
 
 
@@ -119,8 +152,11 @@ def test_a_profile_for_a_cluster_that_is_not_here_is_told(clone, tmp_path):
 
 
 def test_all_output_is_deleted_aloud(clone):
-    page, shipped = clone.results / "report.html", clone.folder / "results/reference/report.html"
-    assert "Would delete results/tiny/report.html" in start(clone, *clone.RUN, "--delete-all-output", "-n")
+    page = clone.results / "report.html"
+    shipped = clone.folder / "results/reference/report.html"
+    assert "Would delete results/tiny/report.html" in start(
+        clone, *clone.RUN, "--delete-all-output", "-n"
+    )
     assert page.exists()
     assert "Deleting results/tiny/report.html" in start(clone, *clone.RUN, "--delete-all-output")
     assert shipped.exists() and not page.exists()
@@ -131,10 +167,27 @@ def test_all_output_is_deleted_aloud(clone):
 
 def train(finished, out, *prefix, status=0, **changes):
     """Train a cell by the command of its rule, and return its runs and what is printed."""
-    plan, root = Plan(load_config([finished.folder / "config/tiny.yaml"])), finished.folder / "results"
+    plan = Plan(load_config([finished.folder / "config/tiny.yaml"]))
+    root = finished.folder / "results"
     files = ["--images", root / "datasets/digits.npz", "--labels", root / "labels/digits.npz"]
-    files += ["--split", root / f"splits/{CELL.rpartition('/')[0]}.npz", "--spec", json.dumps(plan.spec(CELL))]
-    command = [*prefix, sys.executable, "-m", "mdpu", "train", *map(str, files), "--out", str(out), "--device", "cpu"]
+    files += [
+        "--split",
+        root / f"splits/{CELL.rpartition('/')[0]}.npz",
+        "--spec",
+        json.dumps(plan.spec(CELL)),
+    ]
+    command = [
+        *prefix,
+        sys.executable,
+        "-m",
+        "mdpu",
+        "train",
+        *map(str, files),
+        "--out",
+        str(out),
+        "--device",
+        "cpu",
+    ]
     said = start(finished, *command, status=status, **changes)
     return read_runs(out) if out.exists() else {}, said
 
@@ -152,9 +205,14 @@ def test_one_core_and_many_give_the_same_bits(finished, tmp_path, prefix, thread
 
 def test_a_commit_is_known_in_a_clone_of_another_owner_and_not_without_git(finished, tmp_path):
     clone = finished.copy(tmp_path / "clone")
-    for words in (["init", "-q"], ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "c", "--allow-empty"]):
+    for words in (
+        ["init", "-q"],
+        ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "c", "--allow-empty"],
+    ):
         clone.run("git", *words)
-    runs, _ = train(clone, tmp_path / "cell.parquet", GIT_TEST_ASSUME_DIFFERENT_OWNER="1", GIT_DIR="/elsewhere")
+    runs, _ = train(
+        clone, tmp_path / "cell.parquet", GIT_TEST_ASSUME_DIFFERENT_OWNER="1", GIT_DIR="/elsewhere"
+    )
     head = clone.run("git", "rev-parse", "HEAD").stdout.strip()
     assert {run.about["commit"] for run in runs.values()} == {head}
     runs, _ = train(clone, tmp_path / "another.parquet", PATH=path_without("git", tmp_path / "bin"))

@@ -1,4 +1,6 @@
-"""README's own example of `./run paper` makes README's numbers from shipped runs, and trains nothing."""
+"""README's own example of `./run paper` makes README's numbers from shipped runs, and trains
+nothing.
+"""
 
 import re
 import subprocess

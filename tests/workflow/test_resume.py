@@ -1,4 +1,6 @@
-"""Killed at any moment and started again by the same command, a run gives the numbers of an undisturbed one."""
+"""Killed at any moment and started again by the same command, a run gives the numbers of an
+undisturbed one.
+"""
 
 import signal
 import subprocess
@@ -18,7 +20,9 @@ def ignore_interrupts():
 
 @pytest.fixture
 def start(fresh_clone, tmp_path):
-    """What starts `./run`, and returns it with its descendants once a file that a pattern matches is new."""
+    """What starts `./run`, and returns it with its descendants once a file that a pattern matches
+    is new.
+    """
     said = tmp_path / "said"
 
     def start(pattern):
@@ -47,7 +51,9 @@ def wait_for_the_end_of(processes):
 
 
 def test_it_goes_on_after_any_signal_to_the_same_numbers(start, fresh_clone, finished):
-    """SIGINT as from a terminal; SIGTERM to `./run`; SIGKILL to Snakemake, then to everything, twice."""
+    """SIGINT as from a terminal; SIGTERM to `./run`; SIGKILL to Snakemake, then to everything,
+    twice.
+    """
     process, below = start("logs/splits/**/*.log")
     for one in [process, *below]:
         one.send_signal(signal.SIGINT)
@@ -73,7 +79,9 @@ def test_it_goes_on_after_any_signal_to_the_same_numbers(start, fresh_clone, fin
 
     fresh_clone.run(*fresh_clone.RUN)
     assert fresh_clone.jobs() == {}
-    left = [path for path in (fresh_clone.folder / "results").rglob("*") if path.name.startswith(".")]
+    left = [
+        path for path in (fresh_clone.folder / "results").rglob("*") if path.name.startswith(".")
+    ]
     assert not [*left, *(fresh_clone.folder / "results").rglob("*.checkpoint")]
     pd.testing.assert_frame_equal(
         pd.read_parquet(fresh_clone.results / "metrics.parquet"),
@@ -85,11 +93,16 @@ def test_it_goes_on_after_any_signal_to_the_same_numbers(start, fresh_clone, fin
 
 
 def test_runs_that_a_failed_job_had_finished_are_kept(fresh_clone):
-    """Snakemake removes the cell's file when its job fails; a job that is killed in its second run had finished one."""
+    """Snakemake removes the cell's file when its job fails; a job that is killed in its second run
+    had finished one.
+    """
     cell = "results/runs/digits/base/m2/n60/prior0.5/abs.parquet"
     fresh_clone.change_config(protocol__training__epochs=200)
     process = subprocess.Popen(
-        fresh_clone.command(cell), cwd=fresh_clone.folder, env=fresh_clone.environment, stderr=subprocess.DEVNULL
+        fresh_clone.command(cell),
+        cwd=fresh_clone.folder,
+        env=fresh_clone.environment,
+        stderr=subprocess.DEVNULL,
     )
     part = (fresh_clone.folder / cell).with_name(".abs.part.parquet")
     while not part.exists():

@@ -1,4 +1,6 @@
-"""The rules, run in a copy of the repository on a tiny experiment: what is made, and what is made again."""
+"""The rules, run in a copy of the repository on a tiny experiment: what is made, and what is made
+again.
+"""
 
 import re
 from pathlib import Path
@@ -30,10 +32,21 @@ def keys(path: Path) -> dict[str, str]:
 
 
 def test_every_file_of_the_contract_is_made_and_no_other(finished):
-    shown = [f"figures/{name}.{end}" for name in ("figure1", "figure2", "tiny-curves") for end in ("svg", "pdf")]
+    shown = [
+        f"figures/{name}.{end}"
+        for name in ("figure1", "figure2", "tiny-curves")
+        for end in ("svg", "pdf")
+    ]
     shown += [f"tables/{name}" for name in ("table1.csv", "table1.tex")]
     shown += [f"tables/tiny-table{end}" for end in (".csv", ".tex", "-paper.tex")]
-    tables = ["metrics.parquet", "summary.csv", "runs.csv", "comparison.csv", "claims.csv", "claims_cases.csv"]
+    tables = [
+        "metrics.parquet",
+        "summary.csv",
+        "runs.csv",
+        "comparison.csv",
+        "claims.csv",
+        "claims_cases.csv",
+    ]
     named = [
         "report.html",
         "comparison.json",
@@ -41,11 +54,23 @@ def test_every_file_of_the_contract_is_made_and_no_other(finished):
         "sheets/digits/positive.png",
         "sheets/digits/negative.png",
     ]
-    shared = [f"{folder}/digits.{end}" for folder in ("datasets", "labels") for end in ("npz", "json")]
+    shared = [
+        f"{folder}/digits.{end}" for folder in ("datasets", "labels") for end in ("npz", "json")
+    ]
     shared += [f"runs/digits/base/{cell}.parquet" for cell in CELLS]
-    shared += [f"splits/digits/base/{name}.npz" for name in sorted({cell.rpartition("/")[0] for cell in CELLS})]
-    expected = {f"results/{name}" for name in (*shared, *(f"tiny/{name}" for name in (*shown, *tables, *named)))}
-    made = {name for name in finished.digests() if not {"logs", "benchmarks", "reference"} & {*Path(name).parts}}
+    shared += [
+        f"splits/digits/base/{name}.npz"
+        for name in sorted({cell.rpartition("/")[0] for cell in CELLS})
+    ]
+    expected = {
+        f"results/{name}"
+        for name in (*shared, *(f"tiny/{name}" for name in (*shown, *tables, *named)))
+    }
+    made = {
+        name
+        for name in finished.digests()
+        if not {"logs", "benchmarks", "reference"} & {*Path(name).parts}
+    }
     assert made == expected
 
 
@@ -53,7 +78,10 @@ def test_every_training_job_has_a_log_and_a_benchmark(finished):
     for cell in CELLS:
         log = (finished.folder / f"results/logs/train/digits/base/{cell}.log").read_text()
         assert f"digits/base/{cell}: 2 runs, 0 of them finished" in log
-        assert "max_rss" in (finished.folder / f"results/benchmarks/train/digits/base/{cell}.tsv").read_text()
+        assert (
+            "max_rss"
+            in (finished.folder / f"results/benchmarks/train/digits/base/{cell}.tsv").read_text()
+        )
 
 
 def test_the_summary_and_the_table_have_a_row_per_cell(finished):
@@ -64,11 +92,15 @@ def test_the_summary_and_the_table_have_a_row_per_cell(finished):
     metrics = pd.read_parquet(finished.results / "metrics.parquet")
     last = metrics[metrics["epoch"] > 1].groupby([*CELL, "seed"])["accuracy"].mean()
     by_hand = 100 * last.groupby(list(CELL)).mean()
-    np.testing.assert_allclose(summary.set_index(list(CELL))["mean"].sort_index(), by_hand.sort_index())
+    np.testing.assert_allclose(
+        summary.set_index(list(CELL))["mean"].sort_index(), by_hand.sort_index()
+    )
     table = pd.read_csv(finished.results / "tables/tiny-table.csv", dtype={"prior": str})
     both = table.merge(summary, on=list(CELL), suffixes=("", "_summary"))
     assert len(both) == len(table) == 4
-    np.testing.assert_allclose(both["mean"], both["mean_summary"], rtol=1e-9)  # runs.csv has ten digits
+    np.testing.assert_allclose(
+        both["mean"], both["mean_summary"], rtol=1e-9
+    )  # runs.csv has ten digits
 
 
 # -- what runs again ------------------------------------------------------------------------------
@@ -77,30 +109,46 @@ def test_the_summary_and_the_table_have_a_row_per_cell(finished):
 def test_a_second_run_and_dry_runs_change_nothing(finished_clone):
     """The second run says the headline again."""
     before = finished_clone.digests()
-    sources = {path: path.stat().st_mtime_ns for path in finished_clone.folder.glob("[!.]*/**/*") if path.is_file()}
+    sources = {
+        path: path.stat().st_mtime_ns
+        for path in finished_clone.folder.glob("[!.]*/**/*")
+        if path.is_file()
+    }
     *_, headline, path = finished_clone.run(*finished_clone.RUN).stderr.splitlines()
     assert headline in (finished_clone.results / "report.html").read_text(encoding="utf-8")
     assert path.endswith("results/tiny/report.html")
     assert finished_clone.jobs("--config", "protocol={training: {epochs: 4}}")["train"] == 6
     assert finished_clone.digests() == before
     now = {path: path.stat().st_mtime_ns for path in sources}
-    assert {path for path in now if now[path] != sources[path] and "__pycache__" not in path.parts} == set()
+    assert {
+        path for path in now if now[path] != sources[path] and "__pycache__" not in path.parts
+    } == set()
 
 
 CHANGES = {
     "reporting": ("protocol={reporting: {average_last: 1}}", AFTER_TRAINING),
     "margin": ("comparison={margin: 0.5}", JUDGED),
-    "rate": ("protocol={training: {networks: {mlp: {learning_rate: 0.02}}}}", {"train": 6, **AFTER_TRAINING}),
+    "rate": (
+        "protocol={training: {networks: {mlp: {learning_rate: 0.02}}}}",
+        {"train": 6, **AFTER_TRAINING},
+    ),
     "rate of another network": (
         "protocol={training: {networks: {resnet34: {learning_rate: 0.02}}}}",
         {"table": 1, "figure": 1, "report": 1},
     ),
-    "how n counts": ("protocol={sampling: {n_counts: images}}", {"split": 3, "train": 6, **AFTER_TRAINING}),
+    "how n counts": (
+        "protocol={sampling: {n_counts: images}}",
+        {"split": 3, "train": 6, **AFTER_TRAINING},
+    ),
     "a class": (
         "definitions={datasets: {digits: {negative: [1, 3, 5, 7], dropped: [9]}}}",
         {"labels": 1, "sheet": 1, "split": 3, "train": 6, "illustration": 1, **AFTER_TRAINING},
     ),
-    "the same again, and how to work": ("axes={seed: [1, 2], prior: [0.4, 0.5]}", "device=auto", {}),
+    "the same again, and how to work": (
+        "axes={seed: [1, 2], prior: [0.4, 0.5]}",
+        "device=auto",
+        {},
+    ),
 }
 
 
@@ -110,15 +158,15 @@ def test_a_changed_value_reruns_what_depends_on_it_and_nothing_else(finished):
 
 
 def test_an_added_trial_trains_one_run_and_a_rate_changed_and_changed_back_none(finished_clone):
-    cell, log = (
-        finished_clone.folder / ABS,
-        finished_clone.folder / "results/logs/train/digits/base/m2/n60/prior0.5/abs.log",
-    )
+    cell = finished_clone.folder / ABS
+    log = finished_clone.folder / "results/logs/train/digits/base/m2/n60/prior0.5/abs.log"
     first = keys(cell)
     finished_clone.snakemake(ABS, "--config", "axes={seed: [1, 2, 3]}")
     assert "3 runs, 2 of them finished" in log.read_text()
     assert len(keys(cell)) == 3
-    finished_clone.snakemake(ABS, "--config", "protocol={training: {networks: {mlp: {learning_rate: 0.02}}}}")
+    finished_clone.snakemake(
+        ABS, "--config", "protocol={training: {networks: {mlp: {learning_rate: 0.02}}}}"
+    )
     assert "2 runs, 0 of them finished" in log.read_text()
     finished_clone.snakemake(ABS)
     assert "2 runs, 2 of them finished" in log.read_text()
@@ -128,7 +176,9 @@ def test_an_added_trial_trains_one_run_and_a_rate_changed_and_changed_back_none(
 
 def test_a_raised_recipe_trains_every_cell_again(finished_clone):
     settings = finished_clone.folder / "mdpu" / "settings.py"
-    settings.write_text(re.sub(r"^RECIPE = (\d+)", r"RECIPE = 1\1", settings.read_text(), flags=re.MULTILINE))
+    settings.write_text(
+        re.sub(r"^RECIPE = (\d+)", r"RECIPE = 1\1", settings.read_text(), flags=re.MULTILINE)
+    )
     assert finished_clone.jobs() == {"train": 6, **AFTER_TRAINING}
 
 
@@ -145,11 +195,17 @@ def test_shipped_runs_are_reused_and_the_rest_is_trained(finished_clone):
     assert finished_clone.jobs()["train"] == 1
     before = pd.read_parquet(finished_clone.results / "metrics.parquet")
     finished_clone.snakemake("--until", "collect")
-    log = finished_clone.folder / str(files[-1]).replace("/runs/", "/logs/train/").replace(".parquet", ".log")
+    log = finished_clone.folder / str(files[-1]).replace("/runs/", "/logs/train/").replace(
+        ".parquet", ".log"
+    )
     assert "2 runs, 1 of them finished" in log.read_text()
-    pd.testing.assert_frame_equal(before, pd.read_parquet(finished_clone.results / "metrics.parquet"))
+    pd.testing.assert_frame_equal(
+        before, pd.read_parquet(finished_clone.results / "metrics.parquet")
+    )
     described = pd.read_csv(finished_clone.results / "runs.csv")
-    assert described["file"].str.endswith("shipped/digits.parquet").sum() == 10  # the last cell has a file of its own
+    assert (
+        described["file"].str.endswith("shipped/digits.parquet").sum() == 10
+    )  # the last cell has a file of its own
     packed.unlink()
     assert finished_clone.jobs()["train"] == 6
 
@@ -161,8 +217,12 @@ def test_a_single_number_is_made_from_nothing(fresh_clone):
     assert fresh_clone.jobs(ABS) == {"dataset": 1, "labels": 1, "split": 1, "train": 1}
     assert not (fresh_clone.folder / "results" / "runs").exists()
     fresh_clone.snakemake(ABS)
-    assert sorted(keys(fresh_clone.folder / ABS).values()) == [f"digits/m2/n60/prior0.5/seed{seed}" for seed in (1, 2)]
-    assert "no selected experiment has" in fresh_clone.snakemake(ABS.replace("n60", "n61"), status=1)
+    assert sorted(keys(fresh_clone.folder / ABS).values()) == [
+        f"digits/m2/n60/prior0.5/seed{seed}" for seed in (1, 2)
+    ]
+    assert "no selected experiment has" in fresh_clone.snakemake(
+        ABS.replace("n60", "n61"), status=1
+    )
 
 
 def test_targets_name_parts_of_the_whole(fresh_clone):
@@ -173,11 +233,16 @@ def test_targets_name_parts_of_the_whole(fresh_clone):
 
 
 def test_images_of_ones_own_that_are_replaced_train_again(fresh_clone):
-    """Their checksum is not known when the workflow is read, so the job itself puts it into the keys."""
+    """Their checksum is not known when the workflow is read, so the job itself puts it into the
+    keys.
+    """
 
     def write_images(seed: int) -> None:
         draw = np.random.default_rng(seed)
-        arrays = {f"{part}_images": draw.integers(0, 255, (200, 4, 4), np.uint8) for part in ("train", "test")}
+        arrays = {
+            f"{part}_images": draw.integers(0, 255, (200, 4, 4), np.uint8)
+            for part in ("train", "test")
+        }
         arrays |= {f"{part}_labels": np.arange(200) % 2 for part in ("train", "test")}
         np.savez(fresh_clone.folder / "own.npz", **arrays)
 
@@ -186,7 +251,9 @@ def test_images_of_ones_own_that_are_replaced_train_again(fresh_clone):
         datasets=["own"],
         experiments=["tiny-curves"],
         axes={"method": ["ure"], "seed": [1]},
-        definitions__datasets={"own": {"title": "Own", "source": "./own.npz", "positive": [0], "negative": [1]}},
+        definitions__datasets={
+            "own": {"title": "Own", "source": "./own.npz", "positive": [0], "negative": [1]}
+        },
         **{"definitions__experiments__tiny-curves__tuple_size": [2]},
     )
     fresh_clone.snakemake("--until", "collect")
@@ -201,7 +268,9 @@ def test_images_of_ones_own_that_are_replaced_train_again(fresh_clone):
 
 def test_the_papers_configuration_is_planned_without_data(fresh_clone):
     """With nine rows of datasets; the SLURM profile asks for its partition."""
-    done = fresh_clone.run("python", "-m", "snakemake", "-n", "--profile", "profiles/slurm", "--config", "shipped=null")
+    done = fresh_clone.run(
+        "python", "-m", "snakemake", "-n", "--profile", "profiles/slurm", "--config", "shipped=null"
+    )
     assert re.search(r"^train +\d{3}$", done.stdout + done.stderr, re.MULTILINE)
     assert re.search(r"\d+\.\d hours of one core, and \d+ cells of ResNet-34", done.stderr)
     assert "slurm_partition=main" in done.stdout + done.stderr
@@ -210,6 +279,10 @@ def test_the_papers_configuration_is_planned_without_data(fresh_clone):
 
 
 def test_the_case_of_the_catalog_runs_in_its_own_folder(fresh_clone):
-    done = fresh_clone.run("python", "-m", "snakemake", "--directory", ".test", "--cores", "2", "--until", "collect")
+    done = fresh_clone.run(
+        "python", "-m", "snakemake", "--directory", ".test", "--cores", "2", "--until", "collect"
+    )
     config = yaml.safe_load((fresh_clone.folder / ".test" / "config.yaml").read_text())
-    assert (fresh_clone.folder / ".test" / "results" / config["name"] / "summary.csv").exists(), done.stderr
+    assert (fresh_clone.folder / ".test" / "results" / config["name"] / "summary.csv").exists(), (
+        done.stderr
+    )

@@ -21,16 +21,23 @@ def embedded(page: str, name: str) -> dict:
 
 def to_show(results) -> set[str]:
     """Return the tables and figures in a folder of results."""
-    return {f"results/tiny/{file.relative_to(results)}" for pattern in SHOWN for file in results.glob(pattern)}
+    return {
+        f"results/tiny/{file.relative_to(results)}"
+        for pattern in SHOWN
+        for file in results.glob(pattern)
+    }
 
 
-def test_it_offers_every_table_and_figure_with_a_caption_and_a_category(finished, tmp_path, monkeypatch):
+def test_it_offers_every_table_and_figure_with_a_caption_and_a_category(
+    finished, tmp_path, monkeypatch
+):
     """Proxies that lead nowhere stand for a machine without a network."""
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     finished.snakemake("--report", str(tmp_path / "report.html"))
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    offered, categories = embedded(page, "results"), embedded(page, "categories")
+    offered = embedded(page, "results")
+    categories = embedded(page, "categories")
     assert set(offered) == to_show(finished.results)
     assert set(categories) == {PARTS["paper"], "Runs", "Data", "Evaluation", "Report"}
     listed = [file for group in categories.values() for files in group.values() for file in files]
@@ -42,4 +49,6 @@ def test_it_offers_every_table_and_figure_with_a_caption_and_a_category(finished
         words = re.sub(r"<[^>]+>", " ", facts["caption"])
         assert len(words.split()) > 5, file
         assert "{{" not in words, file
-        assert "system-message" not in facts["caption"], f"{file}: docutils could not read its caption"
+        assert "system-message" not in facts["caption"], (
+            f"{file}: docutils could not read its caption"
+        )

@@ -37,16 +37,30 @@ def test_a_name_without_a_configuration_is_refused(fresh_clone):
 @slow
 def test_arguments_go_to_snakemake_and_configurations_are_laid_over_one_another(finished):
     """Another page is named; a dry run makes none of it."""
-    (finished.folder.with_name("more.yaml")).write_text("name: more\nprotocol: {reporting: {average_last: 1}}\n")
+    (finished.folder.with_name("more.yaml")).write_text(
+        "name: more\nprotocol: {reporting: {average_last: 1}}\n"
+    )
     done = finished.run(
-        *finished.RUN, "-n", "--configfile", "../more.yaml", "--configfiles=../more.yaml", "--", "tables"
+        *finished.RUN,
+        "-n",
+        "--configfile",
+        "../more.yaml",
+        "--configfiles=../more.yaml",
+        "--",
+        "tables",
     )
     listed = dict(re.findall(r"^ *(\w+) +(\d+) *$", done.stdout + done.stderr, re.MULTILINE))
     assert listed == {"collect": "1", "table": "1", "formulas": "1", "tables": "1", "total": "4"}
     assert not (finished.folder / "results" / "more").exists()
     (finished.folder.with_name("twice.yaml")).write_text("name: once\nname: twice\n")
-    assert "is given twice" in finished.run(*finished.RUN, "-n", "--configfile", "../twice.yaml", status=1).stdout
-    assert "unrecognized arguments: --coers" in finished.run(*finished.RUN, "--coers", "2", status=2).stderr
+    assert (
+        "is given twice"
+        in finished.run(*finished.RUN, "-n", "--configfile", "../twice.yaml", status=1).stdout
+    )
+    assert (
+        "unrecognized arguments: --coers"
+        in finished.run(*finished.RUN, "--coers", "2", status=2).stderr
+    )
 
 
 @slow
@@ -67,7 +81,9 @@ def test_a_lock_that_a_killed_run_left_is_released_and_a_working_one_is_not(fres
     while not list(log.rglob("*.log")):
         assert first.poll() is None, first.communicate()[0]
         time.sleep(0.05)
-    training = [one for one in first.children(recursive=True) if "mdpu train" in " ".join(one.cmdline())]
+    training = [
+        one for one in first.children(recursive=True) if "mdpu train" in " ".join(one.cmdline())
+    ]
     for one in training:
         one.suspend()
     second = fresh_clone.run(*fresh_clone.RUN, status=1)

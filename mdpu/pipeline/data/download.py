@@ -37,13 +37,15 @@ class Archive:
     md5: str
     urls: tuple[str, ...]  # of the publisher and of its copies, tried in this order
     size: int  # bytes
-    unpacked: tuple[tuple[str, str], ...] = ()  # paths and SHA-256 of files that together serve as well
+    unpacked: tuple[
+        tuple[str, str], ...
+    ] = ()  # paths and SHA-256 of files that together serve as well
 
     def find(self, folder: Path) -> list[Path]:
         """Return the file, or its unpacked ones, gzipped or not; nothing unless all are right.
 
-        Unpackers and Kaggle call ``train-images-idx3-ubyte`` also ``train-images.idx3-ubyte``, or put it into a folder
-        of its name.
+        Unpackers and Kaggle call ``train-images-idx3-ubyte`` also ``train-images.idx3-ubyte``, or
+        put it into a folder of its name.
         """
         path = folder / self.path
         if path.is_file() and _md5(path) == self.md5:
@@ -63,7 +65,10 @@ class Archive:
         faults = [f"{path} {_fault(path, self)}"] if path.is_file() else []
         for name, _ in self.unpacked:
             there = [file for file in _names_of(folder / name) if file.is_file() and file != path]
-            faults += [f"{file} lies there, but holds something else than the unpacked file" for file in there]
+            faults += [
+                f"{file} lies there, but holds something else than the unpacked file"
+                for file in there
+            ]
         return faults
 
 
@@ -78,8 +83,9 @@ def _names_of(path: Path) -> list[Path]:
 class Source:
     """Images that this project knows how to fetch and read.
 
-    `read` gets the verified files in the order of `archives`; the unpacked ones of an archive take its place.
-    `checksum` is a text that identifies the images in the keys of runs: another text trains them anew.
+    `read` gets the verified files in the order of `archives`; the unpacked ones of an archive take
+    its place. `checksum` is a text that identifies the images in the keys of runs: another text
+    trains them anew.
     """
 
     read: Callable[[Sequence[Path]], ImageSet]
@@ -90,29 +96,45 @@ class Source:
 def fetch(archives: Sequence[Archive], data_dir: Path, mirror: str | None = None) -> list[Path]:
     """Return the files of `archives`; download into `data_dir` those that are missing or damaged.
 
-    Any number of processes may ask for the same file at the same time: one fetches it, the others wait. A `mirror` is
-    laid out like `data_dir`. If it is a folder, its files are used as they lie there; if it is an http(s) address, it
-    is asked instead of the publishers. All files are tried; the error names every missing one, its place and its MD5.
+    Any number of processes may ask for the same file at the same time: one fetches it, the others
+    wait. A `mirror` is laid out like `data_dir`. If it is a folder, its files are used as they lie
+    there; if it is an http(s) address, it is asked instead of the publishers. All files are tried;
+    the error names every missing one, its place and its MD5.
     """
     address = mirror.rstrip("/") if mirror and mirror.startswith(("http://", "https://")) else None
     folders = [data_dir] if mirror is None or address else [data_dir, Path(mirror).expanduser()]
     if not all(folder.is_dir() for folder in folders[1:]):
-        raise UserError(f"mirror {mirror}, config key or MDPU_MIRROR, is neither an http(s) address nor a folder")
+        raise UserError(
+            f"mirror {mirror}, config key or MDPU_MIRROR, is neither an http(s) address nor a "
+            "folder"
+        )
     files: list[Path] = []
     places: list[str] = []
     reasons: dict[str, list[str]] = {}
     for archive in archives:
-        urls = [f"{address}/{urllib.parse.quote(archive.path)}"] if address else archive.urls if mirror is None else []
+        urls = (
+            [f"{address}/{urllib.parse.quote(archive.path)}"]
+            if address
+            else archive.urls
+            if mirror is None
+            else []
+        )
         try:
-            files += next(filter(None, map(archive.find, folders)), []) or _download(archive, data_dir, urls)
+            files += next(filter(None, map(archive.find, folders)), []) or _download(
+                archive, data_dir, urls
+            )
         except DownloadError as error:
             wrong = [fault for folder in folders for fault in archive.faults(folder)]
             reasons.setdefault("; ".join([str(error), *wrong]), []).append(archive.path)
             places.append(f"{(data_dir / archive.path).absolute()} (MD5 {archive.md5})")
     if reasons:
-        why = [f"{', '.join(paths)} could not be fetched ({reason})" for reason, paths in reasons.items()]
+        why = [
+            f"{', '.join(paths)} could not be fetched ({reason})"
+            for reason, paths in reasons.items()
+        ]
         raise UserError(
-            f"{'; '.join(why)}; connect to the network, set the config key mirror or MDPU_MIRROR to a copy, or "
+            f"{'; '.join(why)}; connect to the network, set the config key mirror or MDPU_MIRROR "
+            "to a copy, or "
             f"put them into place by hand, and run again; missing: {'; '.join(places)}"
         )
     return files
@@ -139,7 +161,9 @@ def _download(archive: Archive, data_dir: Path, urls: Sequence[str]) -> list[Pat
 
 
 def _transfer(url: str, path: Path, archive: Archive) -> None:
-    """Write what a server sends into a file; raise `DownloadError` unless it has the archive's MD5."""
+    """Write what a server sends into a file; raise `DownloadError` unless it has the
+    archive's MD5.
+    """
     total = math.ceil(archive.size / MEBIBYTE)
     with path.open("wb") as file, progress(Path(archive.path).name, total, "MiB") as bar:
         for chunk in _chunks(url):
@@ -167,7 +191,9 @@ def _fault(path: Path, archive: Archive) -> str:
 def _chunks(url: str) -> Iterator[bytes]:
     """Yield the bytes of a server; trouble is a `DownloadError` with a printable text."""
     # A server that unpacks .gz files in transit would break the checksum.
-    request = urllib.request.Request(url, headers={"User-Agent": "mdpu", "Accept-Encoding": "identity"})
+    request = urllib.request.Request(
+        url, headers={"User-Agent": "mdpu", "Accept-Encoding": "identity"}
+    )
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as stream:
             while chunk := stream.read(MEBIBYTE):

@@ -1,8 +1,8 @@
 """The contract of images: what every dataset rule writes and every later stage reads.
 
-``<source>.npz`` holds `train_images` and `test_images`, uint8 of shape [N, H, W] or [N, H, W, C], and `train_labels`
-and `test_labels`, int64 class ids. ``<source>.json`` beside it names the classes (the id is the position), the origin,
-the licence and the checksum of these arrays.
+``<source>.npz`` holds `train_images` and `test_images`, uint8 of shape [N, H, W] or [N, H, W, C],
+and `train_labels` and `test_labels`, int64 class ids. ``<source>.json`` beside it names the classes
+(the id is the position), the origin, the licence and the checksum of these arrays.
 """
 
 from __future__ import annotations
@@ -37,17 +37,32 @@ class ImageSet:
     def __post_init__(self) -> None:
         for text in (*self.classes, self.origin, self.licence):
             if CONTROL.search(text):
-                raise UserError(f"{text!r} holds control characters; give every class, origin and licence plain text")
+                raise UserError(
+                    f"{text!r} holds control characters; give every class, origin and licence "
+                    "plain text"
+                )
         if len(set(self.classes)) < len(self.classes):
-            raise UserError(f"two classes share a name among {', '.join(self.classes)}; give each its own")
+            raise UserError(
+                f"two classes share a name among {', '.join(self.classes)}; give each its own"
+            )
         for part in ("train", "test"):
-            images, labels = getattr(self, f"{part}_images"), getattr(self, f"{part}_labels")
+            images = getattr(self, f"{part}_images")
+            labels = getattr(self, f"{part}_labels")
             if images.dtype != np.uint8 or images.ndim not in (3, 4) or 0 in images.shape:
-                raise UserError(f"{part}_images is {images.dtype} of shape {images.shape}, not uint8 [N, H, W(, C)]")
+                raise UserError(
+                    f"{part}_images is {images.dtype} of shape {images.shape}, not uint8 [N, H, "
+                    "W(, C)]"
+                )
             if labels.shape != (len(images),):
-                raise UserError(f"{part}_labels has shape {labels.shape}, but there are {len(images)} {part}_images")
+                raise UserError(
+                    f"{part}_labels has shape {labels.shape}, but there are {len(images)} "
+                    f"{part}_images"
+                )
             if labels.min() < 0 or labels.max() >= len(self.classes):
-                raise UserError(f"{part}_labels hold ids outside of 0 to {len(self.classes) - 1}, the named classes")
+                raise UserError(
+                    f"{part}_labels hold ids outside of 0 to {len(self.classes) - 1}, the named "
+                    "classes"
+                )
         if (train := self.train_images.shape[1:]) != (test := self.test_images.shape[1:]):
             raise UserError(f"train_images are of shape {train} but test_images of shape {test}")
 
@@ -83,10 +98,15 @@ def read_images(path: Path) -> ImageSet:
     try:
         facts: dict[str, Any] = {key: description[key] for key in ("classes", "origin", "licence")}
     except (KeyError, TypeError):
-        raise UserError(f"{path.with_suffix('.json')} does not describe images; delete it and run again") from None
+        raise UserError(
+            f"{path.with_suffix('.json')} does not describe images; delete it and run again"
+        ) from None
     images = ImageSet(**facts | load_npz(path, *ARRAYS))
     if images.checksum != description.get("checksum"):
-        raise UserError(f"{path} holds other images than the .json beside it describes; delete both and run again")
+        raise UserError(
+            f"{path} holds other images than the .json beside it describes; delete both and run "
+            "again"
+        )
     return images
 
 

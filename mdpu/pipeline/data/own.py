@@ -18,16 +18,18 @@ from mdpu.pipeline.files import read_json
 PARTS = ("train", "test")
 
 # Pillow's modes with at most 8 bits a channel, which become grey or colour without loss.
-GREY, COLOUR = ("1", "L", "LA"), ("P", "RGB", "RGBA", "CMYK", "YCbCr")
+GREY = ("1", "L", "LA")
+COLOUR = ("P", "RGB", "RGBA", "CMYK", "YCbCr")
 
 
 def read(path: Path) -> ImageSet:
     """Return the images of an npz file or of a folder of pictures.
 
-    The npz file holds ``train_images``, ``test_images`` (uint8 [N, H, W] or [N, H, W, C]) and ``train_labels``,
-    ``test_labels`` (integers from 0). The class names are in an array ``classes`` or in ``<name>.json`` beside it,
-    which may also have ``origin`` and ``licence``; without either, the ids are the names. The folder holds pictures
-    ``train/<class>/*.png`` and ``test/<class>/*.png``, of one size, in any format of Pillow, in colour if the first is.
+    The npz file holds ``train_images``, ``test_images`` (uint8 [N, H, W] or [N, H, W, C]) and
+    ``train_labels``, ``test_labels`` (integers from 0). The class names are in an array ``classes``
+    or in ``<name>.json`` beside it, which may also have ``origin`` and ``licence``; without either,
+    the ids are the names. The folder holds pictures ``train/<class>/*.png`` and
+    ``test/<class>/*.png``, of one size, in any format of Pillow, in colour if the first is.
     """
     with _naming(path):
         return _read_folder(path) if path.is_dir() else _read_npz(path)
@@ -35,18 +37,29 @@ def read(path: Path) -> ImageSet:
 
 @cache
 def is_colour(path: Path) -> bool:
-    """Return whether the training images have three channels; for a folder, the first picture decides."""
+    """Return whether the training images have three channels; for a folder, the first picture
+    decides.
+    """
     with _naming(path):
         if path.is_dir():
             return _picture(_pictures(path, "train", _classes(path, "train"))[0][1]).mode == "RGB"
-        with np.load(path, allow_pickle=False) as archive, archive.zip.open("train_images.npy") as stream:
+        with (
+            np.load(path, allow_pickle=False) as archive,
+            archive.zip.open("train_images.npy") as stream,
+        ):
             version = np.lib.format.read_magic(stream)
-            header = np.lib.format.read_array_header_1_0 if version[0] == 1 else np.lib.format.read_array_header_2_0
+            header = (
+                np.lib.format.read_array_header_1_0
+                if version[0] == 1
+                else np.lib.format.read_array_header_2_0
+            )
             return header(stream)[0][3:] == (3,)
 
 
 def inputs(path: Path) -> list[Path]:
-    """Return the files that change when the images do; class folders change when a picture is added or removed."""
+    """Return the files that change when the images do; class folders change when a picture is added
+    or removed.
+    """
     with _naming(path):
         if path.is_dir():
             return [path / part / name for part in PARTS for name in _classes(path, part)]
@@ -59,7 +72,9 @@ def _read_npz(path: Path) -> ImageSet:
         if missing := [name for name in ARRAYS if name not in archive]:
             raise UserError(f"it has no array {', '.join(missing)}; it holds {', '.join(archive)}")
         arrays = {name: np.asarray(archive[name]) for name in ARRAYS}
-        names: Any = np.asarray(archive["classes"]).ravel().tolist() if "classes" in archive else None
+        names: Any = (
+            np.asarray(archive["classes"]).ravel().tolist() if "classes" in archive else None
+        )
     for name in ("train_labels", "test_labels"):
         if arrays[name].dtype.kind not in "iu":
             raise UserError(f"{name} is {arrays[name].dtype}; class ids must be integers")
@@ -72,19 +87,27 @@ def _read_npz(path: Path) -> ImageSet:
     if names is None:
         names = range(1 + max(int(arrays[f"{part}_labels"].max(initial=0)) for part in PARTS))
     elif not isinstance(names, list):
-        raise UserError(f"{description}: classes is {names!r}, not a list of names in the order of the ids")
-    origin, licence = str(facts.get("origin", path)), str(facts.get("licence", "not stated"))
+        raise UserError(
+            f"{description}: classes is {names!r}, not a list of names in the order of the ids"
+        )
+    origin = str(facts.get("origin", path))
+    licence = str(facts.get("licence", "not stated"))
     return ImageSet(**arrays, classes=list(map(str, names)), origin=origin, licence=licence)
 
 
 def _read_folder(path: Path) -> ImageSet:
     classes = _classes(path, "train")
     if unknown := sorted(set(_classes(path, "test")) - set(classes)):
-        raise UserError(f"test/{unknown[0]} has no counterpart in train; both parts need the same class folders")
+        raise UserError(
+            f"test/{unknown[0]} has no counterpart in train; both parts need the same class folders"
+        )
     pictures = {part: _pictures(path, part, classes) for part in PARTS}
-    first, arrays = _picture(pictures["train"][0][1]), {}
+    first = _picture(pictures["train"][0][1])
+    arrays = {}
     for part in PARTS:
-        arrays[f"{part}_images"] = np.stack([np.asarray(_picture(file, first)) for _, file in pictures[part]])
+        arrays[f"{part}_images"] = np.stack(
+            [np.asarray(_picture(file, first)) for _, file in pictures[part]]
+        )
         arrays[f"{part}_labels"] = np.array([label for label, _ in pictures[part]], dtype=np.int64)
     return ImageSet(**arrays, classes=classes, origin=str(path), licence="not stated")
 
@@ -93,12 +116,18 @@ def _classes(path: Path, part: str) -> list[str]:
     folder = path / part
     if not folder.is_dir():
         raise UserError(f"it has no folder {part}; pictures go to {part}/<class>/")
-    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    return sorted(
+        entry.name
+        for entry in folder.iterdir()
+        if entry.is_dir() and not entry.name.startswith(".")
+    )
 
 
 def _pictures(path: Path, part: str, classes: list[str]) -> list[tuple[int, Path]]:
     """Return the class id and the file of each picture, in order of their paths."""
-    readable = {suffix for suffix, kind in Image.registered_extensions().items() if kind in Image.OPEN}
+    readable = {
+        suffix for suffix, kind in Image.registered_extensions().items() if kind in Image.OPEN
+    }
     pictures = [
         (label, file)
         for label, name in enumerate(classes)
@@ -111,18 +140,32 @@ def _pictures(path: Path, part: str, classes: list[str]) -> list[tuple[int, Path
 
 
 def _picture(file: Path, first: Image.Image | None = None) -> Image.Image:
-    """Return a picture in grey (``L``) or colour (``RGB``), in the mode and size of the first if that is given."""
+    """Return a picture in grey (``L``) or colour (``RGB``), in the mode and size of the first if
+    that is given.
+    """
     if not file.is_file():  # reading a pipe would block
         raise UserError(f"{file} is not a file but a folder, a pipe or a broken link")
     try:
         with Image.open(file) as picture:
-            if picture.mode not in ((*GREY, *COLOUR) if first is None or first.mode == "RGB" else GREY):
-                raise UserError(f"{file} has mode {picture.mode}; use 8 bits a channel, the first in colour if any is")
+            if picture.mode not in (
+                (*GREY, *COLOUR) if first is None or first.mode == "RGB" else GREY
+            ):
+                raise UserError(
+                    f"{file} has mode {picture.mode}; use 8 bits a channel, the first in colour if "
+                    "any is"
+                )
             upright = ImageOps.exif_transpose(picture)
             if first is not None and upright.size != first.size:
-                raise UserError(f"{file} is {upright.size}, but the first picture {first.size}; make them one size")
+                raise UserError(
+                    f"{file} is {upright.size}, but the first picture {first.size}; make them one "
+                    "size"
+                )
             return upright.convert(first.mode if first else "L" if picture.mode in GREY else "RGB")
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:  # a broken PNG is a SyntaxError
+    except (
+        OSError,
+        SyntaxError,
+        Image.DecompressionBombError,
+    ) as error:  # a broken PNG is a SyntaxError
         raise UserError(f"{file} is not a whole picture ({error})") from None
 
 
@@ -137,5 +180,9 @@ def _naming(path: Path) -> Iterator[None]:
         raise UserError(f"source {path}: {error}") from None
     except MemoryError:
         raise
-    except Exception as error:  # zipfile, zlib, numpy and Pillow raise different errors for a broken file
-        raise UserError(f"source {path}: it could not be read ({error}); numpy.savez saves arrays anew") from None
+    except (
+        Exception
+    ) as error:  # zipfile, zlib, numpy and Pillow raise different errors for a broken file
+        raise UserError(
+            f"source {path}: it could not be read ({error}); numpy.savez saves arrays anew"
+        ) from None

@@ -11,21 +11,28 @@ from mdpu.pipeline.data.images import ImageSet, read_images
 from mdpu.pipeline.data.labels import Labels
 from mdpu.pipeline.files import atomic, load_npz
 
-ROWS, COLUMNS, GAP = 4, 12, 1
+ROWS = 4
+COLUMNS = 12
+GAP = 1
 
 
 def write_sheets(images: Path, labels: Path, positive: Path, negative: Path) -> None:
-    """Draw a contact sheet of each side of a dataset, as PNG; raise `UserError` if an input is missing or damaged."""
-    image_set, sides = read_images(images), load_npz(labels, "train")
+    """Draw a contact sheet of each side of a dataset, as PNG; raise `UserError` if an input is
+    missing or damaged.
+    """
+    image_set = read_images(images)
+    sides = load_npz(labels, "train")
     for sign, path in ((1, positive), (-1, negative)):
         with atomic(path) as temporary:
             contact_sheet(image_set, sides, sign).save(temporary, format="PNG")
 
 
 def contact_sheet(image_set: ImageSet, labels: Labels, sign: int) -> Image.Image:
-    """Return a sheet of training images of one side (+1 or -1), its classes in turn, the first images of each.
+    """Return a sheet of training images of one side (+1 or -1), its classes in turn, the first
+    images of each.
 
-    Images whose number of channels is neither 1 nor 3 are shown as the channels' mean. The ground is white.
+    Images whose number of channels is neither 1 nor 3 are shown as the channels' mean. The ground
+    is white.
     """
     side = np.flatnonzero(labels["train"] == sign)
     pixels = image_set.train_images[side[_spread(image_set.train_labels[side], ROWS * COLUMNS)]]
@@ -35,13 +42,19 @@ def contact_sheet(image_set: ImageSet, labels: Labels, sign: int) -> Image.Image
     columns = min(COLUMNS, count)
     rows = -(-count // columns)
     empty = (0, rows * columns - count), (0, GAP), (0, GAP), *[(0, 0) for _ in channels]
-    tiles = np.pad(pixels, empty, constant_values=255).reshape(rows, columns, height + GAP, width + GAP, *channels)
+    tiles = np.pad(pixels, empty, constant_values=255).reshape(
+        rows, columns, height + GAP, width + GAP, *channels
+    )
     sheet = tiles.swapaxes(1, 2).reshape(rows * (height + GAP), columns * (width + GAP), *channels)
     return Image.fromarray(sheet[:-GAP, :-GAP])
 
 
 def _spread(class_ids: np.ndarray, count: int) -> np.ndarray:
-    """Return positions of up to `count` images, shared equally among the classes and ordered by class."""
+    """Return positions of up to `count` images, shared equally among the classes and ordered by
+    class.
+    """
     order = np.argsort(class_ids, kind="stable")
-    turn = np.arange(order.size) - np.searchsorted(class_ids[order], class_ids[order])  # 0 for the first of its class
+    turn = np.arange(order.size) - np.searchsorted(
+        class_ids[order], class_ids[order]
+    )  # 0 for the first of its class
     return order[np.sort(np.argsort(turn, kind="stable")[:count])]

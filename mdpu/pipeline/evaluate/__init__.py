@@ -1,1 +1,3 @@
-"""From histories to verdicts. Every function that writes takes a plan, and the files to read and to write."""
+"""From histories to verdicts. Every function that writes takes a plan, and the files to read and to
+write.
+"""

@@ -1,4 +1,5 @@
-"""Readings of the paper: a value of each choice that it leaves open, and the runs that each reading asks for.
+"""Readings of the paper: a value of each choice that it leaves open, and the runs that each reading
+asks for.
 
 The choices are those of ``definitions.choices`` (config/readings.yaml).
 ``docs/explanation/readings.md`` explains them.
@@ -27,7 +28,9 @@ MOST_DEPARTURES = 2  # of a reading whose training is looked for among the runs
 
 
 class Readings:
-    """The open choices of a checked configuration, and what a reading makes of the paper's cells."""
+    """The open choices of a checked configuration, and what a reading makes of the paper's
+    cells.
+    """
 
     def __init__(self, config: Config) -> None:
         definitions = config["definitions"]
@@ -65,7 +68,9 @@ class Readings:
         return self.name({choice: reading[choice] for choice in self._trained})
 
     def changes(self, reading: Reading) -> Config:
-        """Return the changes of all values of a reading, merged: ``protocol``, ``methods``, ``datasets``."""
+        """Return the changes of all values of a reading, merged: ``protocol``, ``methods``,
+        ``datasets``.
+        """
         merged: Config = {"protocol": {}, "methods": {}, "datasets": {}}
         for choice, value in reading.items():
             merged = merge(merged, self.choices[choice]["values"][value])
@@ -97,7 +102,9 @@ class Readings:
         return trainings
 
     def _few_departures(self) -> Iterator[dict[str, str]]:
-        """Yield the values of up to `MOST_DEPARTURES` choices in which a training departs from the protocol."""
+        """Yield the values of up to `MOST_DEPARTURES` choices in which a training departs from the
+        protocol.
+        """
         for number in range(MOST_DEPARTURES + 1):
             for choices in itertools.combinations(self._trained, number):
                 departing = [self.values(choice)[1:] for choice in choices]
@@ -153,7 +160,9 @@ class Readings:
         return dict(zip(AXES, values, strict=True))
 
     def named_run(self, asked: Mapping[str, Any]) -> str:
-        """Return the name of the reading that asks for a run by training and loss; nothing if none does."""
+        """Return the name of the reading that asks for a run by training and loss; nothing if none
+        does.
+        """
         axes = self.axes(asked)
         if axes is None or asked["loss"] not in {LOGISTIC, *self.values("loss")}:
             return ""
@@ -162,11 +171,15 @@ class Readings:
             reading["loss"] = asked["loss"]
         return self.name(reading)
 
-    def read_trials(self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED) -> pd.DataFrame:
-        """Return the accuracy of each run that a reading asks for, in percent, by value of the choice ``epochs``.
+    def read_trials(
+        self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED
+    ) -> pd.DataFrame:
+        """Return the accuracy of each run that a reading asks for, in percent, by value of the
+        choice ``epochs``.
 
-        `methods` are the paper's; what a scope or a loss puts in the place of one counts too. A row has the axes of its
-        run, ``epochs``, ``accuracy``, missing if the run diverged, and ``precision``.
+        `methods` are the paper's; what a scope or a loss puts in the place of one counts too. A row
+        has the axes of its run, ``epochs``, ``accuracy``, missing if the run diverged, and
+        ``precision``.
         """
         by_axes = self.find_runs(runs, methods)
         if not by_axes:
@@ -184,8 +197,12 @@ class Readings:
         rows = trials[list(AXES)].itertuples(index=False, name=None)
         return trials.assign(precision=[by_axes[row].about["precision"] for row in rows])
 
-    def find_runs(self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED) -> dict[tuple[Any, ...], Stored]:
-        """Return the runs that a reading asks for by the values of `AXES`; if a trial has two, that in float32."""
+    def find_runs(
+        self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED
+    ) -> dict[tuple[Any, ...], Stored]:
+        """Return the runs that a reading asks for by the values of `AXES`; if a trial has two, that
+        in float32.
+        """
         counted = {*methods, *self._replacing_methods()}
         by_axes: dict[tuple[Any, ...], Stored] = {}
         for run in sorted(runs, key=lambda run: run.about["precision"] != "float32"):

@@ -1,8 +1,9 @@
-"""The paper's claims: one function each, which returns the cases that evidence has for it and whether each holds.
+"""The paper's claims: one function each, which returns the cases that evidence has for it and
+whether each holds.
 
-The docstring is the claim: the statement that the report shows, its left side first, then the quote and its place.
-Evidence is either our runs or the paper's own 504 numbers, which have neither histories nor other losses: a claim that
-evidence cannot speak to has no cases.
+The docstring is the claim: the statement that the report shows, its left side first, then the quote
+and its place. Evidence is either our runs or the paper's own 504 numbers, which have neither
+histories nor other losses: a claim that evidence cannot speak to has no cases.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ ABOVE = np.greater
 BELOW = np.less
 AT_LEAST = np.greater_equal
 AT_MOST = np.less_equal
-# How often noise alone passes, for cells whose methods, sizes and priors make no difference: one of two is the larger,
-# one of four the largest, and an interval lies above zero.
+# How often noise alone passes, for cells whose methods, sizes and priors make no difference: one of
+# two is the larger, one of four the largest, and an interval lies above zero.
 CHANCE: dict[str, Callable[[Mapping[str, float]], float]] = {
     "even": lambda rule: 1 / 2,
     "first of four": lambda rule: 1 / 4,
@@ -68,7 +69,8 @@ Check = Callable[[Evidence], Frame]
 class Claim(NamedTuple):
     """A claim, where the paper makes it, and its check.
 
-    `chance` is a key of `CHANCE`, None if it is unknown; `unit` is that of both sides, empty if they are mere numbers.
+    `chance` is a key of `CHANCE`, None if it is unknown; `unit` is that of both sides, empty if
+    they are mere numbers.
     """
 
     name: str
@@ -99,7 +101,9 @@ def claim(chance: str | None = None, unit: str = "points") -> Callable[[Check], 
 
 
 def cases(rows: Frame, left: Any, compare: Callable[[Any, Any], Any], right: Any) -> Frame:
-    """Return rows as cases: whether `left` compares with `right`; one with a missing side does not hold."""
+    """Return rows as cases: whether `left` compares with `right`; one with a missing side does not
+    hold.
+    """
     sided = rows.assign(left=left, right=right)
     with np.errstate(invalid="ignore"):
         holds = compare(sided["left"].astype(float), sided["right"].astype(float))
@@ -117,7 +121,9 @@ def proposed(cells: Frame) -> Frame:
 
 
 def with_ramp(evidence: Evidence, ramp: str) -> Frame:
-    """Return the cells of URE, ReLU and ABS with each loss but the other ramp loss; the usual one has to be there."""
+    """Return the cells of URE, ReLU and ABS with each loss but the other ramp loss; the usual one
+    has to be there.
+    """
     losses = proposed(evidence.every_loss)
     if ramp == "ramp":
         return losses[losses["loss"] != "usual-ramp"]
@@ -132,13 +138,17 @@ def corrected(evidence: Evidence) -> Frame:
 
 
 def averaged(pairs: Frame, axis: str) -> Frame:
-    """Return the averages over the pairs of each value of `axis`; one with a cell that diverged is missing."""
+    """Return the averages over the pairs of each value of `axis`; one with a cell that diverged is
+    missing.
+    """
     sides = pairs.groupby([axis, "method"], as_index=False)[["mean", "mean_right"]]
     return sides.mean(skipna=False)
 
 
 def beside_baselines(cells: Frame, evidence: Evidence) -> Frame:
-    """Return cells beside the best of Siamese, Contrastive and K-Means in their row, where all three were run."""
+    """Return cells beside the best of Siamese, Contrastive and K-Means in their row, where all
+    three were run.
+    """
     return best_in_row(cells, evidence.table, BASELINES, complete=True)
 
 
@@ -151,8 +161,8 @@ def loss_from_best(runs: Frame) -> pd.Series:
 def corrected_beats_ure(evidence: Evidence) -> Frame:
     """In a cell, the mean accuracy of ReLU or ABS is higher than the URE's.
 
-    "risk-corrected methods maintain superior classification performance across diverse datasets and class prior
-    configurations" (Section V-D)
+    "risk-corrected methods maintain superior classification performance across diverse datasets and
+    class prior configurations" (Section V-D)
     """
     return means(corrected(evidence))
 
@@ -161,8 +171,8 @@ def corrected_beats_ure(evidence: Evidence) -> Frame:
 def corrected_beats_ure_significantly(evidence: Evidence) -> Frame:
     """In a cell, the lower end of Welch's interval for ReLU or ABS minus URE lies above zero.
 
-    "mitigate overfitting risks inherent in the unbiased risk estimator, thereby significantly improving classifier
-    performance" (Section I, third contribution)
+    "mitigate overfitting risks inherent in the unbiased risk estimator, thereby significantly
+    improving classifier performance" (Section I, third contribution)
     """
     pairs = corrected(evidence).query("trials > 1 and trials_right > 1")
     low, _ = pair_interval(pairs, evidence.rule)
@@ -173,7 +183,8 @@ def corrected_beats_ure_significantly(evidence: Evidence) -> Frame:
 def corrected_beats_ure_on_datasets(evidence: Evidence) -> Frame:
     """Averaged over the cells of a dataset, ReLU and ABS are more accurate than URE.
 
-    "superior classification performance across diverse datasets and class prior configurations" (Section V-D)
+    "superior classification performance across diverse datasets and class prior configurations"
+    (Section V-D)
     """
     return means(averaged(corrected(evidence), "dataset"))
 
@@ -182,7 +193,8 @@ def corrected_beats_ure_on_datasets(evidence: Evidence) -> Frame:
 def corrected_beats_ure_at_priors(evidence: Evidence) -> Frame:
     """Averaged over the cells of a prior, ReLU and ABS are more accurate than URE.
 
-    "superior classification performance across diverse datasets and class prior configurations" (Section V-D)
+    "superior classification performance across diverse datasets and class prior configurations"
+    (Section V-D)
     """
     return means(averaged(corrected(evidence), "prior"))
 
@@ -191,8 +203,8 @@ def corrected_beats_ure_at_priors(evidence: Evidence) -> Frame:
 def corrected_beats_ure_on_triple_emnist_digits(evidence: Evidence) -> Frame:
     """On triples of EMNIST-Digits at prior 0.5, ReLU and ABS are more accurate than URE.
 
-    "on triple EMNIST-Digits, risk-corrected methods (ReLU and ABS) achieve superior classification accuracy compared to
-    URE" (Section V-D)
+    "on triple EMNIST-Digits, risk-corrected methods (ReLU and ABS) achieve superior classification
+    accuracy compared to URE" (Section V-D)
     """
     asked = "dataset == 'emnist-digits' and tuple_size == 3 and prior == '0.5'"
     return means(corrected(evidence).query(asked))
@@ -200,9 +212,11 @@ def corrected_beats_ure_on_triple_emnist_digits(evidence: Evidence) -> Frame:
 
 @claim("first of four")
 def proposed_beat_baselines(evidence: Evidence) -> Frame:
-    """In a row, URE, ReLU and ABS are each more accurate than the best of Siamese, Contrastive and K-Means.
+    """In a row, URE, ReLU and ABS are each more accurate than the best of Siamese, Contrastive and
+    K-Means.
 
-    "MDPU achieves superior classification performance compared to existing methods" (Section VI, Conclusion)
+    "MDPU achieves superior classification performance compared to existing methods" (Section VI,
+    Conclusion)
     """
     return means(beside_baselines(proposed(evidence.table), evidence))
 
@@ -211,8 +225,8 @@ def proposed_beat_baselines(evidence: Evidence) -> Frame:
 def ure_risk_goes_negative(evidence: Evidence) -> Frame:
     """The lowest training risk of a URE run over its epochs is negative.
 
-    "the Unbiased Risk Estimator (URE) suffers from training instability due to unbounded negative terms, leading to
-    negative empirical risk and overfitting" (Section V-D)
+    "the Unbiased Risk Estimator (URE) suffers from training instability due to unbounded negative
+    terms, leading to negative empirical risk and overfitting" (Section V-D)
     """
     runs = evidence.runs_of(["ure"])
     return cases(runs, runs["lowest_risk"], BELOW, 0.0)
@@ -220,10 +234,11 @@ def ure_risk_goes_negative(evidence: Evidence) -> Frame:
 
 @claim("even", unit="")
 def ure_accuracy_falls_with_its_risk(evidence: Evidence) -> Frame:
-    """From the first epoch with a negative training risk on, the rank correlation of a URE run's risk and accuracy is
-    positive: they fall together.
+    """From the first epoch with a negative training risk on, the rank correlation of a URE run's
+    risk and accuracy is positive: they fall together.
 
-    "when the training loss becomes negative, the test accuracy decreases to varying degrees" (Section IV)
+    "when the training loss becomes negative, the test accuracy decreases to varying degrees"
+    (Section IV)
     """
     runs = evidence.runs_of(["ure"]).dropna(subset="risk_and_accuracy")
     return cases(runs, runs["risk_and_accuracy"], ABOVE, 0.0)
@@ -231,8 +246,8 @@ def ure_accuracy_falls_with_its_risk(evidence: Evidence) -> Frame:
 
 @claim()
 def ure_overfits(evidence: Evidence) -> Frame:
-    """The reported accuracy of a URE run whose risk goes negative lies more than the margin below the best that five
-    epochs in a row had.
+    """The reported accuracy of a URE run whose risk goes negative lies more than the margin below
+    the best that five epochs in a row had.
 
     "indicating a clear overfitting phenomenon" (Section IV)
     """
@@ -242,9 +257,11 @@ def ure_overfits(evidence: Evidence) -> Frame:
 
 @claim(unit="")
 def corrected_objective_stays_non_negative(evidence: Evidence) -> Frame:
-    """The lowest objective of a ReLU or ABS run is not negative. (By construction: max(0, R) and |R| cannot be.)
+    """The lowest objective of a ReLU or ABS run is not negative. (By construction: max(0, R) and
+    |R| cannot be.)
 
-    "ReLU and ABS risk estimators effectively stabilize training by enforcing non-negative loss surfaces" (Section V-D)
+    "ReLU and ABS risk estimators effectively stabilize training by enforcing non-negative loss
+    surfaces" (Section V-D)
     """
     runs = evidence.runs_of(CORRECTED)
     return cases(runs, runs["lowest_objective"], AT_LEAST, 0.0)
@@ -252,7 +269,8 @@ def corrected_objective_stays_non_negative(evidence: Evidence) -> Frame:
 
 @claim()
 def corrected_accuracy_holds(evidence: Evidence) -> Frame:
-    """The reported accuracy of a ReLU or ABS run lies at most the margin below the best that five epochs in a row had.
+    """The reported accuracy of a ReLU or ABS run lies at most the margin below the best that five
+    epochs in a row had.
 
     "maintaining consistent test accuracy across all datasets" (Section V-D)
     """
@@ -262,11 +280,11 @@ def corrected_accuracy_holds(evidence: Evidence) -> Frame:
 
 @claim()
 def weight_decay_does_not_help(evidence: Evidence) -> Frame:
-    """A URE run with a larger weight decay overfits all the same: its reported accuracy lies more than the margin below
-    its best.
+    """A URE run with a larger weight decay overfits all the same: its reported accuracy lies more
+    than the margin below its best.
 
-    "increasing weight decay or employing other methods to mitigate overfitting does not effectively address the issue"
-    (Section IV)
+    "increasing weight decay or employing other methods to mitigate overfitting does not effectively
+    address the issue" (Section IV)
     """
     runs = evidence.runs_of(["ure"], ("decay 6e-4", "decay 7e-4", "decay 2e-3"))
     return cases(runs, loss_from_best(runs), ABOVE, evidence.rule["margin"])
@@ -276,15 +294,16 @@ def weight_decay_does_not_help(evidence: Evidence) -> Frame:
 def accuracy_grows_with_n(evidence: Evidence) -> Frame:
     """The mean accuracy of URE, ReLU or ABS is higher than at the next smaller number of tuples.
 
-    "increasing training samples enhances classification performance for both URE, ReLU/ABS methods" (Section V-D)
+    "increasing training samples enhances classification performance for both URE, ReLU/ABS methods"
+    (Section V-D)
     """
     return means(step_up(proposed(evidence.base_cells), "n"))
 
 
 @claim()
 def corrected_is_steadier_over_n(evidence: Evidence) -> Frame:
-    """While the number of tuples grows, the largest fall of the mean accuracy of ReLU or ABS, from one number to the
-    next, is no larger than the URE's.
+    """While the number of tuples grows, the largest fall of the mean accuracy of ReLU or ABS, from
+    one number to the next, is no larger than the URE's.
 
     "the ReLU and ABS methods exhibit stronger stability during sample expansion" (Section V-D)
     """
@@ -299,8 +318,8 @@ def corrected_is_steadier_over_n(evidence: Evidence) -> Frame:
 
 @claim("even", "points per 1,000 tuples")
 def corrected_grows_more_steeply(evidence: Evidence) -> Frame:
-    """The slope of the mean accuracy against n, fitted by least squares, is steeper for ReLU or ABS than for URE, in
-    points per 1,000 tuples.
+    """The slope of the mean accuracy against n, fitted by least squares, is steeper for ReLU or ABS
+    than for URE, in points per 1,000 tuples.
 
     "their accuracy growth slopes significantly surpass those of URE" (Section V-D)
     """
@@ -310,8 +329,8 @@ def corrected_grows_more_steeply(evidence: Evidence) -> Frame:
 
 @claim("one-sided", "points per 1,000 tuples")
 def corrected_grows_significantly_more_steeply(evidence: Evidence) -> Frame:
-    """The lower end of the interval for the slope of the mean accuracy against n of ReLU or ABS minus that of URE, by
-    the deviations over trials, lies above zero.
+    """The lower end of the interval for the slope of the mean accuracy against n of ReLU or ABS
+    minus that of URE, by the deviations over trials, lies above zero.
 
     "their accuracy growth slopes significantly surpass those of URE" (Section V-D)
     """
@@ -327,9 +346,11 @@ def corrected_grows_significantly_more_steeply(evidence: Evidence) -> Frame:
 
 @claim("even")
 def no_saturation_on_hard_data(evidence: Evidence) -> Frame:
-    """On CIFAR-10 and SVHN, the mean accuracy of ReLU or ABS at the largest n is higher than at the one before.
+    """On CIFAR-10 and SVHN, the mean accuracy of ReLU or ABS at the largest n is higher than at the
+    one before.
 
-    "no performance saturation observed in high-noise scenarios (e.g., CIFAR-10 and SVHN)" (Section V-D)
+    "no performance saturation observed in high-noise scenarios (e.g., CIFAR-10 and SVHN)" (Section
+    V-D)
     """
     cells = evidence.base_cells
     hard = cells["dataset"].isin(["cifar-10", "svhn"])
@@ -349,8 +370,8 @@ def spans(evidence: Evidence, losses: Frame) -> Frame:
 
 @claim()
 def loss_hardly_matters(evidence: Evidence) -> Frame:
-    """Over the losses of Table I that were run, the means of URE, ReLU or ABS in a cell span no more than the wider
-    margin.
+    """Over the losses of Table I that were run, the means of URE, ReLU or ABS in a cell span no
+    more than the wider margin.
 
     "the MDPU algorithm shows minimal sensitivity to loss function selection" (Section V-D)
     """
@@ -359,8 +380,8 @@ def loss_hardly_matters(evidence: Evidence) -> Frame:
 
 @claim()
 def loss_hardly_matters_with_the_usual_ramp(evidence: Evidence) -> Frame:
-    """Over the losses of Table I, with the usual ramp in place of the printed one, the means of URE, ReLU or ABS in a
-    cell span no more than the wider margin.
+    """Over the losses of Table I, with the usual ramp in place of the printed one, the means of
+    URE, ReLU or ABS in a cell span no more than the wider margin.
 
     "the MDPU algorithm shows minimal sensitivity to loss function selection" (Section V-D)
     """
@@ -369,32 +390,33 @@ def loss_hardly_matters_with_the_usual_ramp(evidence: Evidence) -> Frame:
 
 @claim("first of four")
 def every_loss_beats_the_baselines(evidence: Evidence) -> Frame:
-    """With each loss of Table I that was run, URE, ReLU or ABS is more accurate than the best of Siamese, Contrastive
-    and K-Means in the same row.
+    """With each loss of Table I that was run, URE, ReLU or ABS is more accurate than the best of
+    Siamese, Contrastive and K-Means in the same row.
 
-    "regardless of the loss function employed, the algorithm maintains consistently high classification performance"
-    (Section V-D)
+    "regardless of the loss function employed, the algorithm maintains consistently high
+    classification performance" (Section V-D)
     """
     return means(beside_baselines(with_ramp(evidence, "ramp"), evidence))
 
 
 @claim("first of four")
 def every_loss_beats_the_baselines_with_the_usual_ramp(evidence: Evidence) -> Frame:
-    """With each loss of Table I, and the usual ramp in place of the printed one, URE, ReLU or ABS is more accurate than
-    the best of Siamese, Contrastive and K-Means in the same row.
+    """With each loss of Table I, and the usual ramp in place of the printed one, URE, ReLU or ABS
+    is more accurate than the best of Siamese, Contrastive and K-Means in the same row.
 
-    "regardless of the loss function employed, the algorithm maintains consistently high classification performance"
-    (Section V-D)
+    "regardless of the loss function employed, the algorithm maintains consistently high
+    classification performance" (Section V-D)
     """
     return means(beside_baselines(with_ramp(evidence, "usual-ramp"), evidence))
 
 
 @claim("even")
 def more_unlabeled_images_help(evidence: Evidence) -> Frame:
-    """With several times as many unlabeled images and the same tuples, the mean accuracy of URE, ReLU or ABS is higher.
+    """With several times as many unlabeled images and the same tuples, the mean accuracy of URE,
+    ReLU or ABS is higher.
 
-    "Leveraging pointwise unlabeled data to participate in the training of weakly supervised learning models can enhance
-    the generalization ability of classifiers" (Section I)
+    "Leveraging pointwise unlabeled data to participate in the training of weakly supervised
+    learning models can enhance the generalization ability of classifiers" (Section I)
     """
     more = ("unlabeled 2n", "unlabeled 3n")
     return means(pairs_of(proposed(evidence.cells), "variant", more, BASE))
@@ -402,10 +424,11 @@ def more_unlabeled_images_help(evidence: Evidence) -> Frame:
 
 @claim()
 def optimizer_hardly_matters(evidence: Evidence) -> Frame:
-    """With AdamW in place of Adam, the mean of URE, ReLU or ABS in a cell moves by no more than the wider margin.
+    """With AdamW in place of Adam, the mean of URE, ReLU or ABS in a cell moves by no more than the
+    wider margin.
 
-    "an unbiased risk estimator that is independent of specific loss functions and optimizers" (Section I, second
-    contribution)
+    "an unbiased risk estimator that is independent of specific loss functions and optimizers"
+    (Section I, second contribution)
     """
     pairs = pairs_of(proposed(evidence.cells), "variant", ["optimizer adamw"], BASE)
     change = (pairs["mean"] - pairs["mean_right"]).abs()
@@ -414,10 +437,12 @@ def optimizer_hardly_matters(evidence: Evidence) -> Frame:
 
 @claim(unit="")
 def error_falls_at_the_parametric_rate(evidence: Evidence) -> Frame:
-    """The slope of the logarithm of the error, 100 minus the mean accuracy of URE, ReLU or ABS, against the logarithm
-    of n, fitted by least squares over three numbers of tuples or more, is -1/2 or steeper.
+    """The slope of the logarithm of the error, 100 minus the mean accuracy of URE, ReLU or ABS,
+    against the logarithm of n, fitted by least squares over three numbers of tuples or more, is
+    -1/2 or steeper.
 
-    "achieving the optimal parametric rate for empirical risk minimization" (Section III-C, after Theorem 2)
+    "achieving the optimal parametric rate for empirical risk minimization" (Section III-C, after
+    Theorem 2)
     """
     cells = proposed(evidence.base_cells)
     error = 100 - cells["mean"].astype(float)
@@ -435,14 +460,16 @@ def error_falls_at_the_parametric_rate(evidence: Evidence) -> Frame:
 def check_claims(
     ours: Evidence, paper: Evidence, readings: Mapping[str, Evidence] | None = None
 ) -> tuple[Frame, Frame]:
-    """Check every claim on our runs and on the paper's numbers; return a row per claim, and one per case.
+    """Check every claim on our runs and on the paper's numbers; return a row per claim, and one per
+    case.
 
-    A claim's ``ours`` and ``paper`` are the pass rates in words (``5 of 6``, ``not run``), beside the numbers that they
-    are made of; ``by_chance`` is the pass rate that noise alone would give, where that can be told; then comes what
-    `_in_single_trials` returns, of ours; ``effect``, the median of left minus right over our cases, in ``unit``; and
-    the ``status`` on our runs. For each of the `readings`, our runs as another reading has them, it has the pass rate
-    under its name, and ``<name>_status``. A case has the key columns that apply, ``left``, ``right``, and whether the
-    statement ``holds``.
+    A claim's ``ours`` and ``paper`` are the pass rates in words (``5 of 6``, ``not run``), beside
+    the numbers that they are made of; ``by_chance`` is the pass rate that noise alone would give,
+    where that can be told; then comes what `_in_single_trials` returns, of ours; ``effect``, the
+    median of left minus right over our cases, in ``unit``; and the ``status`` on our runs. For each
+    of the `readings`, our runs as another reading has them, it has the pass rate under its name,
+    and ``<name>_status``. A case has the key columns that apply, ``left``, ``right``, and whether
+    the statement ``holds``.
     """
     rows = []
     all_cases = []
@@ -468,7 +495,9 @@ def _claim_row(
     ours: Evidence,
     readings: Mapping[str, Evidence],
 ) -> dict[str, Any]:
-    """Return what `check_claims` says of a claim, by its cases and by our runs in other readings."""
+    """Return what `check_claims` says of a claim, by its cases and by our runs in other
+    readings.
+    """
     row = {
         "claim": item.name,
         "place": item.place,
@@ -490,7 +519,9 @@ def _claim_row(
 
 
 def _rate(source: str, checked: Frame, nothing: str) -> dict[str, Any]:
-    """Return the pass rate of cases in words, and the numbers that it is made of, under names with their source."""
+    """Return the pass rate of cases in words, and the numbers that it is made of, under names with
+    their source.
+    """
     count = len(checked)
     hold = int(checked["holds"].sum())
     return {
@@ -510,9 +541,10 @@ def _effect(checked: Frame) -> float | None:
 def status(row: Mapping[str, Any]) -> str:
     """Return in a word how a claim fares on our runs.
 
-    *not run* without a case. *inconclusive*: the interval of the share in single trials holds the rate that noise alone
-    would give. *fails*: the claim holds in a share of at most `FEW_CASES`, or that interval lies below the
-    rate of noise. *holds*: in a share of `MOST_CASES` or more. *partly*: the rest.
+    *not run* without a case. *inconclusive*: the interval of the share in single trials holds the
+    rate that noise alone would give. *fails*: the claim holds in a share of at most `FEW_CASES`, or
+    that interval lies below the rate of noise. *holds*: in a share of `MOST_CASES` or more.
+    *partly*: the rest.
     """
     rate = row["ours_rate"]
     chance = row["by_chance"]
@@ -531,11 +563,13 @@ def status(row: Mapping[str, Any]) -> str:
 
 
 def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
-    """Return how often a claim holds in one trial, with an interval that respects what the trials share.
+    """Return how often a claim holds in one trial, with an interval that respects what the trials
+    share.
 
-    Cells share images and, where one is in several cases, trials. So the claim is checked on each seed alone, and the
-    interval is by clusters of cases: splits, weights and order are seeded by the cell and the seed, so trials of two
-    datasets or of two seeds are independent. Numbers are missing where fewer than two seeds have cases.
+    Cells share images and, where one is in several cases, trials. So the claim is checked on each
+    seed alone, and the interval is by clusters of cases: splits, weights and order are seeded by
+    the cell and the seed, so trials of two datasets or of two seeds are independent. Numbers are
+    missing where fewer than two seeds have cases.
     """
     by_seed = []
     for seed, trial in evidence.single_trials.items():
@@ -562,7 +596,9 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
 
 
 def write_claims(plan: Plan, metrics: Path, csv: Path, json: Path, cases: Path) -> None:
-    """Check the claims on a plan's runs and on the paper's numbers; write them (CSV, JSON) and every case (CSV)."""
+    """Check the claims on a plan's runs and on the paper's numbers; write them (CSV, JSON) and
+    every case (CSV).
+    """
     ours = read_table(metrics, [*AXES, *MEASURES])
     every = pd.concat([ours, training_metrics(plan)], ignore_index=True)
     readings = {

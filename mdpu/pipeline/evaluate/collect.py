@@ -1,4 +1,6 @@
-"""From histories to one tidy table, then to one accuracy per run, then to mean and deviation per cell."""
+"""From histories to one tidy table, then to one accuracy per run, then to mean and deviation per
+cell.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ MIXED = "mixed precisions"  # the precision of a cell whose runs differ in it
 def find_runs(plan: Plan, files: Iterable[Path]) -> dict[Run, tuple[Stored, Path]]:
     """Return each run of a plan, in its order, as it is stored, and the file that holds it.
 
-    If two files hold it, a cell's own file counts, and of packed files the one with the longer name: ``mnist-2`` has
-    later runs than ``mnist``.
+    If two files hold it, a cell's own file counts, and of packed files the one with the longer
+    name: ``mnist-2`` has later runs than ``mnist``.
     """
     keys = {run: str(plan.key(run)) for run in plan.runs}
     wanted = set(keys.values())
@@ -71,15 +73,17 @@ def join_histories(keys: pd.DataFrame, histories: Sequence[pd.DataFrame]) -> pd.
 
 
 def read_histories(runs: Iterable[Run], metrics: Path) -> pd.DataFrame:
-    """Return the histories of `runs` from the metrics that `write_collection` wrote, in order of the runs."""
+    """Return the histories of `runs` from the metrics that `write_collection` wrote, in order of
+    the runs.
+    """
     return pd.DataFrame(list(runs)).merge(read_table(metrics), on=list(AXES))
 
 
 def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
     """Return the accuracy of every row of the metrics in percent.
 
-    `test_prior` is ``natural`` for the test set as it is, ``matched`` for the test set reweighted to the training
-    prior.
+    `test_prior` is ``natural`` for the test set as it is, ``matched`` for the test set reweighted
+    to the training prior.
     """
     accuracy = metrics["accuracy"]
     if test_prior == "matched":
@@ -93,10 +97,12 @@ def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
 
 
 def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the reported accuracy of each run in percent, missing if it diverged, and the epochs that it averages.
+    """Return the reported accuracy of each run in percent, missing if it diverged, and the epochs
+    that it averages.
 
-    `reporting` has ``average_last``, the number of last epochs to average, or ``all``, or ``best`` for the epoch with
-    the highest accuracy, a choice that uses the test labels; and ``test_prior``, as for `reported_accuracy`.
+    `reporting` has ``average_last``, the number of last epochs to average, or ``all``, or ``best``
+    for the epoch with the highest accuracy, a choice that uses the test labels; and ``test_prior``,
+    as for `reported_accuracy`.
     """
     accuracy = reported_accuracy(metrics, reporting["test_prior"])
     shown = metrics[[*AXES, "epoch"]].assign(accuracy=accuracy)
@@ -133,21 +139,27 @@ def spread_evenly(count: int) -> NDArray[np.int_]:
 
 
 def epochs_in_words(rows: pd.DataFrame, average_last: object) -> str:
-    """Return which epochs the accuracies of runs or cells average, by `average_last` of the reporting."""
+    """Return which epochs the accuracies of runs or cells average, by `average_last` of the
+    reporting.
+    """
     if average_last == "best":
         return "at its epoch of highest test accuracy, which is chosen by the test labels"
     return f"averaged over epochs {rows['first_epoch'].min():.0f} to {rows['last_epoch'].max():.0f}"
 
 
 def cells_of(runs: Iterable[Run], described: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of some runs alone, as `summarize` does; `described` may have further trials of them."""
+    """Return the cells of some runs alone, as `summarize` does; `described` may have further trials
+    of them.
+    """
     return summarize(described.merge(pd.DataFrame(list(runs)), on=list(AXES)))
 
 
 def summarize(accuracies: pd.DataFrame, keys: Sequence[str] = CELL) -> pd.DataFrame:
-    """Return ``mean`` and ``std`` (ddof = 1) in percent of each cell's trials that did not diverge, by its keys.
+    """Return ``mean`` and ``std`` (ddof = 1) in percent of each cell's trials that did not diverge,
+    by its keys.
 
-    ``trials`` counts those that diverged too. ``precision``, if the runs have it, is theirs or `MIXED`.
+    ``trials`` counts those that diverged too. ``precision``, if the runs have it, is theirs or
+    `MIXED`.
     """
     columns: dict[str, Any] = {
         "mean": ("accuracy", "mean"),

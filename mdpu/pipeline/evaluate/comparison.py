@@ -73,9 +73,11 @@ class Judgement(NamedTuple):
 
 
 def welch_interval(ours: Trials, theirs: Trials, level: float) -> tuple[Array, Array]:
-    """Return the ends of Welch's interval for the mean of `ours` minus that of `theirs`, elementwise.
+    """Return the ends of Welch's interval for the mean of `ours` minus that of `theirs`,
+    elementwise.
 
-    Both are missing where a sample has fewer than two trials, and both are the difference where neither varies.
+    Both are missing where a sample has fewer than two trials, and both are the difference where
+    neither varies.
     """
     difference, error, freedom = _welch(ours, theirs)
     half = np.where(error == 0, 0.0, student_quantile(freedom, level) * error)
@@ -83,7 +85,9 @@ def welch_interval(ours: Trials, theirs: Trials, level: float) -> tuple[Array, A
 
 
 def _welch(ours: Trials, theirs: Trials) -> tuple[Array, Array, Array]:
-    """Return the difference of two means, its standard error, and Welch and Satterthwaite's degrees of freedom."""
+    """Return the difference of two means, its standard error, and Welch and Satterthwaite's degrees
+    of freedom.
+    """
     difference = np.asarray(ours.mean, float) - np.asarray(theirs.mean, float)
     first, first_freedom = _variance_of_mean(ours)
     second, second_freedom = _variance_of_mean(theirs)
@@ -94,7 +98,9 @@ def _welch(ours: Trials, theirs: Trials) -> tuple[Array, Array, Array]:
 
 
 def _variance_of_mean(sample: Trials) -> tuple[Array, Array]:
-    """Return the variance of a mean, missing where there are fewer than two trials, and its degrees of freedom."""
+    """Return the variance of a mean, missing where there are fewer than two trials, and its degrees
+    of freedom.
+    """
     std = np.asarray(sample.std, float)
     number = np.asarray(sample.number, float)
     return np.where(number > 1, std**2 / number, np.nan), number - 1
@@ -107,7 +113,9 @@ def student_quantile(freedom: Any, level: float) -> Array:
 
 
 def prediction_interval(ours: Trials, further: int, level: float) -> tuple[Array, Array]:
-    """Return the ends of the interval that holds the mean of `further` trials of the same normal law, elementwise."""
+    """Return the ends of the interval that holds the mean of `further` trials of the same normal
+    law, elementwise.
+    """
     mean = np.asarray(ours.mean, float)
     std = np.asarray(ours.std, float)
     number = np.asarray(ours.number, float)
@@ -118,9 +126,11 @@ def prediction_interval(ours: Trials, further: int, level: float) -> tuple[Array
 
 
 def equivalence_p(ours: Trials, theirs: Trials, margin: float) -> Array:
-    """Return the p-value that two means differ by less than `margin`, elementwise: two one-sided Welch tests.
+    """Return the p-value that two means differ by less than `margin`, elementwise: two one-sided
+    Welch tests.
 
-    It is the larger of the two (Schuirmann, 1987), and missing where a sample has fewer than two trials.
+    It is the larger of the two (Schuirmann, 1987), and missing where a sample has fewer than two
+    trials.
     """
     difference, error, freedom = _welch(ours, theirs)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -136,10 +146,11 @@ def equivalence_p(ours: Trials, theirs: Trials, margin: float) -> Array:
 def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[float, float]:
     """Return the interval of a share by clusters of cases, after Korn and Graubard (1998).
 
-    The cases of a cluster may depend on one another in any way, but clusters are independent. The dependence is
-    estimated from the differences between clusters: the effective number of cases is that of independent cases with the
-    same variance. The interval is Clopper and Pearson's for this number. It is missing if fewer than two clusters have
-    cases. If all cases hold, or none, the clusters do not differ, and each counts as one case.
+    The cases of a cluster may depend on one another in any way, but clusters are independent. The
+    dependence is estimated from the differences between clusters: the effective number of cases is
+    that of independent cases with the same variance. The interval is Clopper and Pearson's for this
+    number. It is missing if fewer than two clusters have cases. If all cases hold, or none, the
+    clusters do not differ, and each counts as one case.
     """
     all_cases = np.asarray(cases, float)
     count = all_cases[all_cases > 0]
@@ -158,7 +169,9 @@ def share_interval(holding: ArrayLike, cases: ArrayLike, level: float) -> tuple[
 
 
 def _effective_cases(hold: Array, count: Array, level: float) -> float:
-    """Return how many independent cases have the variance of those in clusters: `hold` of `count` in each."""
+    """Return how many independent cases have the variance of those in clusters: `hold` of `count`
+    in each.
+    """
     clusters = len(count)
     total = count.sum()
     share = hold.sum() / total
@@ -175,12 +188,15 @@ def _effective_cases(hold: Array, count: Array, level: float) -> float:
 def judge(
     difference: ArrayLike, low: ArrayLike, high: ArrayLike, margin: float, wider_margin: float
 ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-    """Return verdict and reason of measured differences from the paper, elementwise, in points; ends may be missing.
+    """Return verdict and reason of measured differences from the paper, elementwise, in points;
+    ends may be missing.
 
-    *inconclusive*: the interval holds zero and reaches beyond twice the wider margin, or there is none. *differs*:
-    beyond the wider margin, with an interval that excludes zero. *reproduced*: within the margin with an interval that
-    holds zero, or the whole interval within the margin. *close*: the rest. It is within the wider margin: an interval
-    that holds zero and a difference beyond the wider margin reaches as far again beyond that difference.
+    *inconclusive*: the interval holds zero and reaches beyond twice the wider margin, or there is
+    none. *differs*: beyond the wider margin, with an interval that excludes zero. *reproduced*:
+    within the margin with an interval that holds zero, or the whole interval within the margin.
+    *close*: the rest. It
+    is within the wider margin: an interval that holds zero and a difference beyond the wider margin
+    reaches as far again beyond that difference.
     """
     low = np.asarray(low, float)
     high = np.asarray(high, float)
@@ -205,10 +221,12 @@ def judge_trials(
     paper: Trials,
     rule: Mapping[str, float],
 ) -> Judgement:
-    """Return difference from the paper, both ends of its interval, verdict and reason of our trials, elementwise.
+    """Return difference from the paper, both ends of its interval, verdict and reason of our
+    trials, elementwise.
 
-    `ours` are the trials that did not diverge, `diverged` the number of those that did; `rule` is the configuration's
-    ``comparison``. Where no trial is left, the verdict is *differs*, and where one diverged it is *close* at best.
+    `ours` are the trials that did not diverge, `diverged` the number of those that did; `rule` is
+    the configuration's ``comparison``. Where no trial is left, the verdict is *differs*, and where
+    one diverged it is *close* at best.
     """
     low, high = welch_interval(ours, paper, rule["level"])
     difference = np.asarray(ours.mean, float) - np.asarray(paper.mean, float)
@@ -231,16 +249,19 @@ def compare(
     rule: Mapping[str, float],
     readings: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
-    """Compare each of the 504 published cells with ours, in every reading of its dataset, and give a verdict.
+    """Compare each of the 504 published cells with ours, in every reading of its dataset, and give
+    a verdict.
 
-    `summary` is as `mdpu.pipeline.evaluate.collect.summarize` returns it; variant ``base`` and the logistic loss count.
-    `published_names` maps each defined dataset to the published row to compare it with; `rule` is the configuration's
-    ``comparison``. `readings` names those of datasets that are neither the stated nor the implied one.
+    `summary` is as `mdpu.pipeline.evaluate.collect.summarize` returns it; variant ``base`` and the
+    logistic loss count. `published_names` maps each defined dataset to the published row to compare
+    it with; `rule` is the configuration's ``comparison``. `readings` names those of datasets that
+    are neither the stated nor the implied one.
 
-    A row is a published cell in one reading. Where at least `FEWEST_TRIALS` of ours count, it has ``prediction_low``
-    and ``prediction_high``, in which the mean of the paper's three trials lies if they are of our law, and
-    ``predicted``, whether it does; ``equivalence_p`` of two one-sided tests that the difference is within the margin,
-    and ``equivalent``, whether that is below 1 - level. ``cell`` is the name of ours.
+    A row is a published cell in one reading. Where at least `FEWEST_TRIALS` of ours count, it has
+    ``prediction_low`` and ``prediction_high``, in which the mean of the paper's three trials lies
+    if they are of our law, and ``predicted``, whether it does; ``equivalence_p`` of two one-sided
+    tests that the difference is within the margin, and ``equivalent``, whether that is below 1 -
+    level. ``cell`` is the name of ours.
     """
     compared = _beside_published(summary, published_names, readings or {})
     measured = [column for column in MEASURED if column in compared]
@@ -276,7 +297,9 @@ def compare(
 def _beside_published(
     summary: pd.DataFrame, published_names: Mapping[str, str], readings: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Return the published cells in each reading of their dataset, with ours beside them where it was run."""
+    """Return the published cells in each reading of their dataset, with ours beside them where it
+    was run.
+    """
     cells = published_cells().rename(columns={"dataset": "published_dataset"})
     columns = ["dataset", "published_dataset"]
     names = pd.DataFrame(published_names.items(), columns=columns)
@@ -297,9 +320,9 @@ def _beside_published(
 def spreads(comparison: pd.DataFrame) -> pd.DataFrame:
     """Compare the deviations over trials, about which the verdicts on means say nothing, by method.
 
-    There is no interval, because it is unknown whether the paper's cells share trials. Cells with two trials count, in
-    the reading ``as stated``: ``larger``, in how many of them our deviation is the larger one; ``ours`` and ``paper``,
-    root mean squares in points; their ``ratio``.
+    There is no interval, because it is unknown whether the paper's cells share trials. Cells with
+    two trials count, in the reading ``as stated``: ``larger``, in how many of them our deviation is
+    the larger one; ``ours`` and ``paper``, root mean squares in points; their ``ratio``.
     """
     as_stated = comparison[comparison["reading"] == STATED]
     counted = as_stated[as_stated["std"].notna()]
@@ -317,7 +340,9 @@ def _root_mean_square(values: pd.Series) -> float:
 
 
 def totals(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Count verdicts, predicted and equivalent cells: in all comparisons, then by each of `TOTALS`."""
+    """Count verdicts, predicted and equivalent cells: in all comparisons, then by each of
+    `TOTALS`.
+    """
     rows = [{"by": "all", "value": "all", **_total(comparison)}]
     for by in TOTALS:
         for value, group in comparison.groupby(by, sort=False):
@@ -326,7 +351,9 @@ def totals(comparison: pd.DataFrame) -> pd.DataFrame:
 
 
 def _total(comparison: pd.DataFrame) -> dict[str, int]:
-    """Return how many comparisons have each verdict, were tested, and are predicted and equivalent."""
+    """Return how many comparisons have each verdict, were tested, and are predicted and
+    equivalent.
+    """
     return {
         **count_verdicts(comparison["verdict"], VERDICTS),
         "tested": int(comparison["predicted"].notna().sum()),
@@ -341,7 +368,9 @@ def count_verdicts(verdicts: Any, counted: Sequence[str]) -> dict[str, int]:
 
 
 def write_comparison(plan: Plan, summary: Path, csv: Path, json: Path) -> None:
-    """Compare a plan's summary with the paper, and write the verdicts (CSV), and totals and spreads (JSON)."""
+    """Compare a plan's summary with the paper, and write the verdicts (CSV), and totals and spreads
+    (JSON).
+    """
     rule = plan.config["comparison"]
     comparison = compare(read_csv(summary), plan.published_names, rule, plan.readings)
     write_csv(comparison, csv)

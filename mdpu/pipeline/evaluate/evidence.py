@@ -1,4 +1,6 @@
-"""The evidence for claims, our cells and runs or the paper's own 504 numbers, and how its rows are paired."""
+"""The evidence for claims, our cells and runs or the paper's own 504 numbers, and how its rows are
+paired.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,12 @@ from mdpu.pipeline.evaluate.published import PROPOSED, published_summary
 from mdpu.pipeline.plan import AXES, CELL, DOMINANT, LOGISTIC, ROW, Plan
 from mdpu.pipeline.store import Stored, read_runs
 
-MEASURES = ("epoch", *REPORTED, "risk", "objective")  # columns of the metrics that `run_facts` needs
+MEASURES = (
+    "epoch",
+    *REPORTED,
+    "risk",
+    "objective",
+)  # columns of the metrics that `run_facts` needs
 FACTS = ("best", "lowest_risk", "lowest_objective", "risk_and_accuracy", "accuracy")  # of a run
 WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
 RIGHT = "_right"  # end of the columns of the other side of a comparison
@@ -37,10 +44,10 @@ Rows = Collection[tuple[str, int, int, str]]  # of tables: dataset, tuple size, 
 class Evidence:
     """The cells and runs that a claim is checked on.
 
-    `cells` have ``mean``, ``std`` (percent) and ``trials``, without those that diverged; `rule` is the configuration's
-    ``comparison``. `runs` are as `run_facts` returns them, `trials` the accuracy of every run, missing if it diverged;
-    both are None for the paper's numbers. `rows` are those of the tables (dataset, tuple size, n, prior), None if every
-    cell belongs to one.
+    `cells` have ``mean``, ``std`` (percent) and ``trials``, without those that diverged; `rule` is
+    the configuration's ``comparison``. `runs` are as `run_facts` returns them, `trials` the
+    accuracy of every run, missing if it diverged; both are None for the paper's numbers. `rows` are
+    those of the tables (dataset, tuple size, n, prior), None if every cell belongs to one.
     """
 
     cells: pd.DataFrame
@@ -56,7 +63,9 @@ class Evidence:
 
     @cached_property
     def every_loss(self) -> pd.DataFrame:
-        """The cells of the protocol as it stands, with any loss; none of the paper, whose numbers have one loss."""
+        """The cells of the protocol as it stands, with any loss; none of the paper, whose numbers
+        have one loss.
+        """
         if self.runs is None:
             return self.cells.iloc[:0]
         replaced = self.cells["variant"] == PROTOCOL  # by what a reading puts in the tables
@@ -69,7 +78,9 @@ class Evidence:
         """The base cells that stand in a table, as the paper's numbers do."""
         return protocol_cells(self.cells, self.rows)
 
-    def runs_of(self, methods: Collection[str], variants: Collection[str] = (BASE,)) -> pd.DataFrame:
+    def runs_of(
+        self, methods: Collection[str], variants: Collection[str] = (BASE,)
+    ) -> pd.DataFrame:
         """Return the runs of some methods and variants with the logistic loss."""
         if self.runs is None:
             return pd.DataFrame(columns=[*AXES, *FACTS])
@@ -100,7 +111,9 @@ def logistic(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def protocol_cells(cells: pd.DataFrame, rows: Rows | None = None) -> pd.DataFrame:
-    """Return the cells of the protocol as it stands, with the logistic loss, in one of `rows` unless that is None."""
+    """Return the cells of the protocol as it stands, with the logistic loss, in one of `rows`
+    unless that is None.
+    """
     of_protocol = logistic(cells[cells["variant"] == BASE])
     if rows is None:
         return of_protocol
@@ -116,7 +129,8 @@ def paper_evidence(rule: Mapping[str, float]) -> Evidence:
 def our_evidence(plan: Plan, metrics: pd.DataFrame, reading: Reading | None = None) -> Evidence:
     """Return our runs as evidence, as the protocol or another reading has it.
 
-    `metrics` are as `mdpu.pipeline.evaluate.collect` makes them, and `training_metrics` beside them.
+    `metrics` are as `mdpu.pipeline.evaluate.collect` makes them, and `training_metrics` beside
+    them.
     """
     reporting = plan.protocol.reporting
     if reading is not None:
@@ -135,9 +149,11 @@ def our_evidence(plan: Plan, metrics: pd.DataFrame, reading: Reading | None = No
 
 
 def training_metrics(plan: Plan) -> pd.DataFrame:
-    """Return the histories of shipped runs of readings with a training or a loss of their own, on the plan's datasets.
+    """Return the histories of shipped runs of readings with a training or a loss of their own, on
+    the plan's datasets.
 
-    A ``variant`` is the name of a training, such as ``optimizer adamw``; a method such as ``ure.hinge`` has its loss.
+    A ``variant`` is the name of a training, such as ``optimizer adamw``; a method such as
+    ``ure.hinge`` has its loss.
     """
     stored: list[Stored] = []
     for path in plan.shipped_on(plan.datasets):
@@ -158,10 +174,11 @@ def training_metrics(plan: Plan) -> pd.DataFrame:
 def read_as(
     metrics: pd.DataFrame, readings: Readings, reading: Reading, published_names: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Return the metrics of the runs that stand for the paper's in a reading, by the paper's names of methods.
+    """Return the metrics of the runs that stand for the paper's in a reading, by the paper's names
+    of methods.
 
-    If a dataset was run in several readings, only this one is left. Runs of the protocol that others stand for have
-    the variant ``protocol``.
+    If a dataset was run in several readings, only this one is left. Runs of the protocol that
+    others stand for have the variant ``protocol``.
     """
     training = readings.training(reading)
     if training != PROTOCOL:
@@ -189,9 +206,9 @@ def _rename_methods(metrics: pd.DataFrame, by_paper: Mapping[str, str]) -> pd.Da
 def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) -> pd.DataFrame:
     """Return `FACTS`, what the claims ask of each run of the proposed methods.
 
-    ``accuracy`` is the reported one in percent; ``best`` the highest mean of `WINDOW` epochs in a row;
-    ``risk_and_accuracy`` Spearman's correlation over the epochs from the first with a negative risk on, missing where
-    there are fewer than three.
+    ``accuracy`` is the reported one in percent; ``best`` the highest mean of `WINDOW` epochs in a
+    row; ``risk_and_accuracy`` Spearman's correlation over the epochs from the first with a negative
+    risk on, missing where there are fewer than three.
     """
     keys = list(AXES)
     proposed = metrics[metrics["method"].isin(PROPOSED)]
@@ -212,7 +229,9 @@ def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) 
 
 
 def _rank_correlations(shown: pd.DataFrame, run: pd.Series) -> pd.Series:
-    """Return the rank correlation of risk and accuracy of each run, from its first epoch with a negative risk on."""
+    """Return the rank correlation of risk and accuracy of each run, from its first epoch with a
+    negative risk on.
+    """
     keys = list(AXES)
     sides = ["risk", "accuracy"]
     is_negative = shown["risk"] < 0
@@ -259,7 +278,9 @@ def best_in_row(
 
 
 def step_up(cells: pd.DataFrame, axis: str) -> pd.DataFrame:
-    """Return cells beside the one with the next smaller value of `axis`, its mean as ``mean_right``."""
+    """Return cells beside the one with the next smaller value of `axis`, its mean as
+    ``mean_right``.
+    """
     keys = other_keys(axis)
     ordered = cells.assign(position=cells[axis].astype(float))
     ordered = ordered.sort_values([*keys, "position"])
@@ -268,18 +289,22 @@ def step_up(cells: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 
 def pair_interval(pairs: pd.DataFrame, rule: Mapping[str, float]) -> tuple[Any, Any]:
-    """Return both ends of Welch's interval for left minus right of each pair, missing where a side has one trial."""
+    """Return both ends of Welch's interval for left minus right of each pair, missing where a side
+    has one trial.
+    """
     left = Trials(pairs["mean"], pairs["std"], pairs["trials"])
     right = Trials(pairs["mean_right"], pairs["std_right"], pairs["trials_right"])
     return welch_interval(left, right, rule["level"])
 
 
 def slopes(cells: pd.DataFrame, methods: Collection[str], rival: str) -> pd.DataFrame:
-    """Return least-squares slopes of the mean against n, in points per 1,000 tuples, over the n that both methods have.
+    """Return least-squares slopes of the mean against n, in points per 1,000 tuples, over the n
+    that both methods have.
 
-    A row is one of `methods` and what else a cell has but n: ``slope``, its ``variance`` by the deviations over
-    trials, and ``quartic``, the sum of the squared parts of the variance, each by its degrees of freedom; the same of
-    the `rival` method on the right. The last two are missing where a cell has one trial.
+    A row is one of `methods` and what else a cell has but n: ``slope``, its ``variance`` by the
+    deviations over trials, and ``quartic``, the sum of the squared parts of the variance, each by
+    its degrees of freedom; the same of the `rival` method on the right. The last two are missing
+    where a cell has one trial.
     """
     pairs = pairs_of(cells, "method", methods, rival).dropna(subset=["mean", "mean_right"])
     keys = other_keys("n")

@@ -1,4 +1,5 @@
-"""Verdicts for other sites and papers: a row a number and reading, held by ``workflow/schemas/verdicts.schema.json``.
+"""Verdicts for other sites and papers: a row a number and reading, held by
+``workflow/schemas/verdicts.schema.json``.
 
 All readings of a number are judged by the same trials, those that each of them has.
 """
@@ -23,7 +24,9 @@ DECIMALS = 4  # of means and deviations in percent
 
 
 def reading_address(reading: Reading, readings: Readings) -> str:
-    """Return the address of a reading on the page, as the page's script writes it; nothing for the protocol."""
+    """Return the address of a reading on the page, as the page's script writes it; nothing for the
+    protocol.
+    """
     parts = []
     for choice, value in readings.departures(reading).items():
         if choice in readings.free:
@@ -123,4 +126,6 @@ def _cell_of_page(cell: Mapping[Any, Any], readings: Readings) -> str:
     """Return the name under which the page shows a published cell: that of the protocol's runs."""
     ours = readings.changes(readings.protocol)["datasets"]
     dataset = ours.get(cell["dataset"], cell["dataset"])
-    return cell_name({**cell, "dataset": dataset, "variant": BASE, "loss": LOGISTIC, "law": DOMINANT})
+    return cell_name(
+        {**cell, "dataset": dataset, "variant": BASE, "loss": LOGISTIC, "law": DOMINANT}
+    )

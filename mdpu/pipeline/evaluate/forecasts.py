@@ -1,7 +1,7 @@
 """Forecasts of what our runs of the paper's datasets will give, and their score once these are run.
 
-``benchmarks/forecasts.py`` made ``results/reference/forecasts.csv`` before anybody ran these datasets;
-``docs/explanation/readings.md`` says how.
+``benchmarks/forecasts.py`` made ``results/reference/forecasts.csv`` before anybody ran these
+datasets; ``docs/explanation/readings.md`` says how.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ FILE = REPOSITORY / "results" / "reference" / "forecasts.csv"
 
 
 def read_scores(plan: Plan, metrics: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return what `score_forecasts` says of the forecasts in `FILE`, nothing where that is not there."""
+    """Return what `score_forecasts` says of the forecasts in `FILE`, nothing where that is not
+    there.
+    """
     return score_forecasts(plan, metrics, read_csv(FILE)) if FILE.exists() else []
 
 
 def as_forecast(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
-    """Return histories of the datasets that name a ``forecast`` as those of the cells that it is of.
+    """Return histories of the datasets that name a ``forecast`` as those of the cells that it is
+    of.
 
     Such runs need not be of the protocol: their dataset and variant are replaced. A dataset has one
     variant.
@@ -46,8 +49,8 @@ def forecast_cells(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) -
     `metrics` are as `mdpu.pipeline.evaluate.collect.write_collection` writes them, `forecasts` as
     `FILE` has them, of a cell's mean over trials. A row has that mean, ``accuracy``; whether it is
     ``above`` the forecast's centre; whether the interval holds it, ``inside``; and the interval's
-    ``width`` and ``score`` in points. The interval score is the width, and 2 / (1 - level) times the
-    distance by which the mean is outside; lower is better (Gneiting and Raftery, 2007).
+    ``width`` and ``score`` in points. The interval score is the width, and 2 / (1 - level) times
+    the distance by which the mean is outside; lower is better (Gneiting and Raftery, 2007).
     ``paper_inside`` and so on are those of intervals for three more trials like the paper's own.
     """
     readings = Readings(plan.config)
@@ -65,7 +68,9 @@ def forecast_cells(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) -
 
 
 def _scored(cells: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Return cells of one reading with their scores, those of the paper's own intervals beside them."""
+    """Return cells of one reading with their scores, those of the paper's own intervals beside
+    them.
+    """
     paper = Trials(cells["published_mean"], cells["published_std"], TRIALS)
     intervals: dict[str, Any] = {"": (cells["low"], cells["high"])}
     intervals["paper_"] = prediction_interval(paper, TRIALS, level)
@@ -80,7 +85,9 @@ def _scored(cells: pd.DataFrame, level: float) -> pd.DataFrame:
     return scored
 
 
-def score_forecasts(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) -> list[dict[str, Any]]:
+def score_forecasts(
+    plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame
+) -> list[dict[str, Any]]:
     """Score the forecasts of the cells that were run, by reading and dataset, then by reading.
 
     The parameters are those of `forecast_cells`. A row has ``reading``, ``dataset``, ``all`` where

@@ -1,4 +1,6 @@
-"""Papers whose reading is known, because they are made of our own trials: how far a likelihood is to be trusted."""
+"""Papers whose reading is known, because they are made of our own trials: how far a likelihood is
+to be trusted.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,20 @@ POWERS = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])  # of a 
 
 
 class Papers(NamedTuple):
-    """Likelihoods of papers that were made from a known reading, (papers, readings), and its place."""
+    """Likelihoods of papers that were made from a known reading, (papers, readings), and its
+    place.
+    """
 
     likelihood: Array
     truth: NDArray[np.int_]
 
 
 def held_out(panel: Panel, trials: int) -> Papers:
-    """Treat each choice of so many real trials of each reading as published, and predict from the others.
+    """Treat each choice of so many real trials of each reading as published, and predict from the
+    others.
 
-    Trials of one seed have the same tuples in every reading, so what is published is left out of all of them.
+    Trials of one seed have the same tuples in every reading, so what is published is left out of
+    all of them.
     """
     likelihoods = []
     seeds = range(panel.trials.shape[2])
@@ -45,7 +51,9 @@ def held_out(panel: Panel, trials: int) -> Papers:
 
 
 def best_power(panel: Panel, papers: Papers) -> float:
-    """Return the power of the likelihood that gives the true readings the highest mean logarithm of the posterior."""
+    """Return the power of the likelihood that gives the true readings the highest mean logarithm of
+    the posterior.
+    """
     rows = np.arange(len(papers.truth))
     scores = []
     for power in POWERS:

@@ -1,7 +1,8 @@
-"""How probable what the paper prints is under a reading, by our own trials: a normal law and Student's.
+"""How probable what the paper prints is under a reading, by our own trials: a normal law and
+Student's.
 
-``docs/explanation/readings.md`` explains the model, and ``benchmarks/readings.py`` prints what comes
-out.
+``docs/explanation/readings.md`` explains the model, and ``benchmarks/readings.py`` prints what
+comes out.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ ROUNDING = 0.005  # the least deviation in percent, because the paper rounds to 
 
 
 class Likelihood(NamedTuple):
-    """Logarithms of the likelihoods of papers (papers, readings), and what goes with the means' part."""
+    """Logarithms of the likelihoods of papers (papers, readings), and what goes with the means'
+    part.
+    """
 
     mean: Array
     std: Array  # zero where a paper has one trial
@@ -42,11 +45,12 @@ class Likelihood(NamedTuple):
 
 
 class Model:
-    """Predicts a published mean and deviation of `trials` trials from ours, for each reading and cell of a panel.
+    """Predicts a published mean and deviation of `trials` trials from ours, for each reading and
+    cell of a panel.
 
-    A cell's variance is shrunk to that of its method in its reading. Its mean borrows from other ways to report the
-    same runs: otherwise a reading whose trials scatter less would predict any paper best. Trials of one split correlate
-    over the methods.
+    A cell's variance is shrunk to that of its method in its reading. Its mean borrows from other
+    ways to report the same runs: otherwise a reading whose trials scatter less would predict any
+    paper best. Trials of one split correlate over the methods.
     """
 
     def __init__(self, panel: Panel, trials: int = TRIALS) -> None:
@@ -70,7 +74,9 @@ class Model:
         self.covariance = roots * self.alike  # of published minus our means
 
     def _pool_variances(self) -> tuple[float, Array]:
-        """Return the degrees of freedom of the cells' variances, and these, shrunk to their method's in its reading."""
+        """Return the degrees of freedom of the cells' variances, and these, shrunk to their
+        method's in its reading.
+        """
         counted = self.panel.trials.shape[2] - 1  # degrees of freedom of a cell's variance alone
         pool = self._same_method / self._same_method.sum(axis=0)
         squares = self.panel.trials.var(axis=2, ddof=1)
@@ -80,7 +86,9 @@ class Model:
         return freedom, weighted / freedom
 
     def _borrow_means(self) -> tuple[Array, Array]:
-        """Return the means of the cells in each reading, each by all that its runs report, and their variances."""
+        """Return the means of the cells in each reading, each by all that its runs report, and
+        their variances.
+        """
         values = self.panel.trials
         mean = values.mean(axis=2)
         error = np.empty(values.shape[:2])
@@ -95,7 +103,9 @@ class Model:
         return mean, error
 
     def _by_training(self) -> NDArray[np.int_]:
-        """Return the places of the readings that report the same runs, a row each; ``epochs`` is how they do it."""
+        """Return the places of the readings that report the same runs, a row each; ``epochs`` is
+        how they do it.
+        """
         readings = self.panel.readings
         values = list(dict.fromkeys(reading["epochs"] for reading in readings))
         places: dict[str, dict[str, int]] = {}
@@ -120,7 +130,9 @@ class Model:
         return float(np.clip(products[same_row].sum() / both, 0, 0.9))
 
     def likelihood(self, means: Array, stds: Array | None = None) -> Likelihood:
-        """Return the likelihood of papers, each with published means and deviations of all cells, (papers, cells)."""
+        """Return the likelihood of papers, each with published means and deviations of all cells,
+        (papers, cells).
+        """
         weight = _log_prior()
         logs = self._densities(np.atleast_2d(means))  # (tau, kappa, P, R)
         logs += weight[:, None, None, None]
@@ -141,7 +153,9 @@ class Model:
         )
 
     def _densities(self, means: Array) -> Array:
-        """Return the logarithms of the normal density of published means by tau and kappa, (tau, kappa, P, R)."""
+        """Return the logarithms of the normal density of published means by tau and kappa, (tau,
+        kappa, P, R).
+        """
         cells = means.shape[1]
         gaps = means[:, None] - self.mean  # (P, R, C)
         residual = np.swapaxes(gaps, 0, 1).swapaxes(1, 2)  # (R, C, P)
@@ -155,7 +169,8 @@ class Model:
         return logs
 
     def _of_stds(self, stds: Array) -> Array:
-        """Return the likelihood of the deviations' logarithms, with a factor that all cells share (papers, readings).
+        """Return the likelihood of the deviations' logarithms, with a factor that all cells share
+        (papers, readings).
 
         With a prior of one half, the paper divides by the number of trials, not by one less.
         """
@@ -176,7 +191,9 @@ class Model:
         return np.asarray(scipy.special.logsumexp(terms, axis=0))
 
     def _log_ratio_density(self, ratio: Array, counted: int) -> Array:
-        """Return the logarithm of the density of the logarithm of an F ratio, of a published variance by ours."""
+        """Return the logarithm of the density of the logarithm of an F ratio, of a published
+        variance by ours.
+        """
         half = counted / 2
         rest = self.freedom / 2
         beta = scipy.special.betaln(half, rest)
@@ -185,7 +202,9 @@ class Model:
         return np.asarray(norm + half * np.log(ratio) - tail)
 
     def scores(self, means: Array) -> Array:
-        """Return published minus our means in standard errors, (readings, cells), without tau and kappa."""
+        """Return published minus our means in standard errors, (readings, cells), without tau and
+        kappa.
+        """
         variances = np.diagonal(self.covariance, axis1=1, axis2=2)
         return np.asarray((means - self.mean) / np.sqrt(variances))
 
@@ -198,7 +217,9 @@ def _log_prior() -> Array:
 
 
 def _log_density(residual: Array, covariance: Array) -> Array:
-    """Return the logarithm of the normal density of residuals (R, C, P), of each reading and paper, (R, P)."""
+    """Return the logarithm of the normal density of residuals (R, C, P), of each reading and paper,
+    (R, P).
+    """
     cells = residual.shape[1]
     root = np.linalg.cholesky(covariance)
     whitened = np.linalg.solve(root, residual)
@@ -216,7 +237,8 @@ def _share_row(panel: Panel) -> NDArray[np.bool_]:
 
 
 def _prior_freedom(squares: Array, pool: Array, counted: int) -> float:
-    """Return how many degrees of freedom the pooled variance counts, by how much more cells differ than by chance.
+    """Return how many degrees of freedom the pooled variance counts, by how much more cells differ
+    than by chance.
 
     The moments of the logarithms of variances give it (Smyth, 2004).
     """
@@ -227,7 +249,8 @@ def _prior_freedom(squares: Array, pool: Array, counted: int) -> float:
 
 
 def _estimate_means(values: Array) -> tuple[Array, Array]:
-    """Return the means of a method's cells by all that their runs report, (T, C, E), and their variances (E).
+    """Return the means of a method's cells by all that their runs report, (T, C, E), and their
+    variances (E).
 
     `values` are trials (T, C, S, E): of trainings, cells and seeds, by value of the choice
     ``epochs``. Its values are of the same runs, so their means share noise: they are estimated

@@ -75,7 +75,9 @@ class Panel:
         return np.asarray((~np.isnan(self.trials)).sum(axis=2))
 
     def beside(self, readings: Iterable[Reading]) -> Panel:
-        """Return some readings with equal trials: of each cell those that all of them have, which have any of it."""
+        """Return some readings with equal trials: of each cell those that all of them have, which
+        have any of it.
+        """
         asked = list(readings)
         places = [place for place, reading in enumerate(self.readings) if reading in asked]
         trials = self.trials[places]
@@ -91,7 +93,8 @@ class Panel:
         return Panel(self.readings, selected, self.trials[:, chosen])
 
     def on(self, cells: Any, fewest: int = TRIALS) -> Panel:
-        """Return some cells, the readings that have enough trials of them all, and the trials that all of these have.
+        """Return some cells, the readings that have enough trials of them all, and the trials that
+        all of these have.
 
         So no reading is better known than another. Of equal readings the first counts.
         """
@@ -117,8 +120,9 @@ class Panel:
     def prior(self) -> Array:
         """Prior of the readings, alike for each choice.
 
-        If all values of a choice cover equally many readings, they weigh the same. Otherwise all departures together
-        weigh as much as the protocol's value: a choice is not more probable because it has many values.
+        If all values of a choice cover equally many readings, they weigh the same. Otherwise all
+        departures together weigh as much as the protocol's value: a choice is not more probable
+        because it has many values.
         """
         weights = np.ones(len(self.readings))
         for choice in self.readings[0]:
@@ -144,7 +148,9 @@ class Panel:
         return shares
 
     def posterior(self, likelihood: Array, power: float = 1.0) -> Array:
-        """Return the posterior of the readings by logarithms of likelihoods (..., readings), to a power."""
+        """Return the posterior of the readings by logarithms of likelihoods (..., readings), to a
+        power.
+        """
         logs = np.log(self.prior) + power * likelihood
         return np.asarray(scipy.special.softmax(logs, axis=-1))
 
@@ -172,7 +178,9 @@ def _trial_keys(cells: pd.DataFrame, reading: Reading, readings: Readings) -> pd
 
 
 def verdicts(panel: Panel, rule: Mapping[str, float]) -> NDArray[np.object_]:
-    """Return the verdict on each cell under each reading, by the rule of `mdpu.pipeline.evaluate.comparison`."""
+    """Return the verdict on each cell under each reading, by the rule of
+    `mdpu.pipeline.evaluate.comparison`.
+    """
     ours = _finished_trials(panel)
     paper = Trials(*panel.published, TRIALS)
     diverged = np.isinf(panel.trials).sum(axis=2)
@@ -194,9 +202,11 @@ def _finished_trials(panel: Panel) -> Trials:
 
 
 def unexplained(panel: Panel, level: float) -> Iterator[tuple[int, int, float]]:
-    """Yield cells whose published mean no reading predicts: place, readings tried, smallest difference in points.
+    """Yield cells whose published mean no reading predicts: place, readings tried, smallest
+    difference in points.
 
-    The interval of a prediction is Student's at `level`, by the trials of the cell in the reading alone.
+    The interval of a prediction is Student's at `level`, by the trials of the cell in the reading
+    alone.
     """
     means, _ = panel.published
     for place, of_cell in enumerate(panel.finished.swapaxes(0, 1)):

@@ -1,4 +1,6 @@
-"""Each run beside what it comes from: the configuration and the reading that ask for it, key, device, date and file."""
+"""Each run beside what it comes from: the configuration and the reading that ask for it, key,
+device, date and file.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,11 @@ def write_collection(
     summary: Path,
     runs: Path,
 ) -> None:
-    """Write the histories of a plan's runs as one tidy table (Parquet), and their results per cell and per run (CSV).
+    """Write the histories of a plan's runs as one tidy table (Parquet), and their results per cell
+    and per run (CSV).
 
-    `files` are the files of the cells, and the shipped files that hold some of their runs. Raises `UserError` that
-    names the first run that is in none of them under its key.
+    `files` are the files of the cells, and the shipped files that hold some of their runs. Raises
+    `UserError` that names the first run that is in none of them under its key.
     """
     stored_runs = find_runs(plan, files)
     collected = collect(stored_runs)
@@ -48,9 +51,10 @@ def describe_runs(
 ) -> pd.DataFrame:
     """Return one row per run: its results, and what they come from.
 
-    ``selection`` is the name of the configuration. ``reading`` says where the run's training departs from the protocol
-    (`mdpu.pipeline.evaluate.choices`), and is empty if no reading of the paper asks for it. ``risk`` is that of the
-    last epoch, missing for a run that diverged or estimates none; ``file`` holds the run under its ``key``.
+    ``selection`` is the name of the configuration. ``reading`` says where the run's training
+    departs from the protocol (`mdpu.pipeline.evaluate.choices`), and is empty if no reading of the
+    paper asks for it. ``risk`` is that of the last epoch, missing for a run that diverged or
+    estimates none; ``file`` holds the run under its ``key``.
     """
     names = reading_names(stored_runs.values(), config)
     origins = []
@@ -86,7 +90,9 @@ def _origin(run: Run, stored: Stored) -> dict[str, Any]:
 
 
 def reading_names(runs: Iterable[tuple[Stored, Path]], config: Config) -> dict[str, str]:
-    """Return the name of the reading that asks for each run, by its key; nothing where no reading does."""
+    """Return the name of the reading that asks for each run, by its key; nothing where no reading
+    does.
+    """
     if not {"choices", "readings"} <= config["definitions"].keys():
         return {stored.key: "" for stored, _ in runs}
     readings = Readings(config)
@@ -94,7 +100,9 @@ def reading_names(runs: Iterable[tuple[Stored, Path]], config: Config) -> dict[s
 
 
 def _short(file: Path) -> str:
-    """Return the path of a file, relative to the repository if it is there, because tables are passed on."""
+    """Return the path of a file, relative to the repository if it is there, because tables are
+    passed on.
+    """
     if file.is_relative_to(REPOSITORY):
         file = file.relative_to(REPOSITORY)
     return str(file)

@@ -29,7 +29,9 @@ BASES = {
     "literature": ("‡", "as its authors wrote it, adapted to tuples"),
 }
 # Readings of a published dataset; one of its images in another draw begins with `OWN_SPLIT`.
-STATED, IMPLIED, OWN_SPLIT = "as stated", "as the numbers imply", "own split"
+STATED = "as stated"
+IMPLIED = "as the numbers imply"
+OWN_SPLIT = "own split"
 TRIALS = 3  # "three independent experimental trials", captions of Tables II-V
 
 FILE = resource("mdpu/pipeline/evaluate/published_tables.csv")
@@ -63,7 +65,9 @@ def published_summary() -> pd.DataFrame:
 
 
 def missing_datasets(plan: Plan, experiment: Experiment) -> dict[str, str]:
-    """Return titles of the datasets that an experiment on some of the paper's lacks, by name; none on others."""
+    """Return titles of the datasets that an experiment on some of the paper's lacks, by name; none
+    on others.
+    """
     papers = set(published_cells()["dataset"])
     shown = {plan.published_names[run.dataset] for run in experiment.runs}
     if shown.isdisjoint(papers):
@@ -72,10 +76,12 @@ def missing_datasets(plan: Plan, experiment: Experiment) -> dict[str, str]:
 
 
 def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows without those of a dataset as the paper states it that were also run as its numbers imply.
+    """Return rows without those of a dataset as the paper states it that were also run as its
+    numbers imply.
 
-    ``dataset`` is ours, ``published_dataset`` the row of the paper that it is compared with. They are the same in the
-    reading that the paper states, unless ``reading`` names one of images in another draw, which are counted apart.
+    ``dataset`` is ours, ``published_dataset`` the row of the paper that it is compared with. They
+    are the same in the reading that the paper states, unless ``reading`` names one of images in
+    another draw, which are counted apart.
     """
     reading = pd.Series(STATED, rows.index)
     if "reading" in rows:
@@ -89,10 +95,11 @@ def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) -> pd.DataFrame:
-    """Return our cells with the published ones and the ``difference`` beside them, missing where the paper has none.
+    """Return our cells with the published ones and the ``difference`` beside them, missing where
+    the paper has none.
 
-    `published_names` maps our datasets to the published row that each is compared with; several may share one, as the
-    two readings of EMNIST-Letters do.
+    `published_names` maps our datasets to the published row that each is compared with; several may
+    share one, as the two readings of EMNIST-Letters do.
     """
     published = published_cells().rename(columns={"dataset": "published_dataset"})
     keys = ["published_dataset", "variant", "tuple_size", "n", "prior", "method", "loss", "law"]

@@ -1,4 +1,6 @@
-"""The paper's numbers under every reading that was tried: what the page judges by, and counts of the verdicts."""
+"""The paper's numbers under every reading that was tried: what the page judges by, and counts of
+the verdicts.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ FEWEST_CELLS = 12  # of a reading that is counted: fewer say nothing of the pape
 
 
 def is_compared(plan: Plan) -> bool:
-    """Return whether a plan runs numbers of URE, ReLU or ABS on the paper's images, reported as the protocol does."""
+    """Return whether a plan runs numbers of URE, ReLU or ABS on the paper's images, reported as the
+    protocol does.
+    """
     readings = Readings(plan.config)
     if readings.changed_protocol(readings.protocol) != plan.config["protocol"]:
         return False
@@ -52,7 +56,9 @@ def _row_keys(cells: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
 
 
 def _protocol_seeds(plan: Plan) -> dict[tuple[Any, ...], set[int]]:
-    """Return the seeds of a plan's cells that depart from the protocol in nothing, by row and method."""
+    """Return the seeds of a plan's cells that depart from the protocol in nothing, by row and
+    method.
+    """
     seeds: dict[tuple[Any, ...], set[int]] = {}
     for run in plan.runs:
         departs = (run.variant, run.loss, run.law) != (BASE, LOGISTIC, DOMINANT)
@@ -65,7 +71,9 @@ def _protocol_seeds(plan: Plan) -> dict[tuple[Any, ...], set[int]]:
 
 
 def reading_files(plan: Plan) -> list[Path]:
-    """Return the packed files that hold runs of a plan's datasets, and of those that a choice puts in their place."""
+    """Return the packed files that hold runs of a plan's datasets, and of those that a choice puts
+    in their place.
+    """
     names = set(plan.datasets)
     for choice in plan.config["definitions"].get("choices", {}).values():
         for value in choice["values"].values():
@@ -75,7 +83,8 @@ def reading_files(plan: Plan) -> list[Path]:
 
 
 def statistics(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and deviation (ddof = 1) of the trials that did not diverge, all trials and those that did.
+    """Return mean and deviation (ddof = 1) of the trials that did not diverge, all trials and those
+    that did.
 
     `trials` are as `Readings.read_trials` returns them; a row has their `TRIAL_KEYS`.
     """
@@ -105,9 +114,10 @@ def shown_runs(
     Returns
     -------
     dict
-        Of each run its ``seed``; ``accuracies`` in percent by value of the choice ``epochs``, None if it diverged; its
-        ``key``; ``device``, ``precision`` and ``day`` of its training; its number of ``epochs``; and ``curve``, the
-        test accuracy of the epochs that `spread_evenly` takes.
+        Of each run its ``seed``; ``accuracies`` in percent by value of the choice ``epochs``, None
+        if it diverged; its ``key``; ``device``, ``precision`` and ``day`` of its training; its
+        number of ``epochs``; and ``curve``, the test accuracy of the epochs that `spread_evenly`
+        takes.
     """
     shown: dict[str, dict[str, list[Any]]] = {}
     for values, rows in trials.groupby(list(AXES), sort=True):
@@ -143,7 +153,8 @@ def _percent(value: float, decimals: int = 2) -> float | None:
 
 
 def counts(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the verdicts by which epochs count and by replacement: a row of counts for each value of the two choices.
+    """Return the verdicts by which epochs count and by replacement: a row of counts for each value
+    of the two choices.
 
     Values of one choice are counted on the numbers that were run for all of them.
     """
@@ -164,12 +175,16 @@ def counts(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> list[
 
 
 def _readings_by(choice: str, readings: Readings) -> list[dict[str, str]]:
-    """Return the readings that depart from the protocol in nothing but a choice: one for each of its values."""
+    """Return the readings that depart from the protocol in nothing but a choice: one for each of
+    its values.
+    """
     return [readings.reading({choice: value}) for value in readings.values(choice)]
 
 
 def _counts(verdict: np.ndarray, trials: np.ndarray) -> dict[str, Any]:
-    """Return how many numbers were judged, how many have each verdict, and by how many trials: ``3`` or ``3 to 5``."""
+    """Return how many numbers were judged, how many have each verdict, and by how many trials:
+    ``3`` or ``3 to 5``.
+    """
     run = verdict != NOT_RUN
     least = int(trials[run].min())
     most = int(trials[run].max())
@@ -211,10 +226,12 @@ def best(
     readings: Readings,
     rule: Mapping[str, float],
 ) -> dict[str, Any] | None:
-    """Return the most probable reading of the numbers that the protocol's runs cover, None if it cannot be told.
+    """Return the most probable reading of the numbers that the protocol's runs cover, None if it
+    cannot be told.
 
-    `every` has further trials of the panel's cells, by which the power of a likelihood is chosen. The answer has the
-    ``posterior`` and the ``protocol``'s, the verdicts, and how many readings of all numbers were ``compared``.
+    `every` has further trials of the panel's cells, by which the power of a likelihood is chosen.
+    The answer has the ``posterior`` and the ``protocol``'s, the verdicts, and how many readings of
+    all numbers were ``compared``.
     """
     if readings.protocol not in panel.readings:
         return None
@@ -246,7 +263,8 @@ def best(
 def places_tried(panel: Panel) -> list[int]:
     """Return the readings that were tried; only the first of those with the same trials.
 
-    They are of `FEWEST_CELLS`, or of all cells of a smaller panel. If all runs diverged, the protocol is the only one.
+    They are of `FEWEST_CELLS`, or of all cells of a smaller panel. If all runs diverged, the
+    protocol is the only one.
     """
     fewest = min(FEWEST_CELLS, len(panel.cells))
     is_run = np.isfinite(panel.trials).any(axis=2)
@@ -268,7 +286,9 @@ def plan_panel(plan: Plan, readings: Readings, trials: pd.DataFrame) -> Panel:
 
 
 def judged_trials(plan: Plan, readings: Readings, trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials of all readings; for the plan's own cells, those of its seeds, as in its verdicts."""
+    """Return the trials of all readings; for the plan's own cells, those of its seeds, as in its
+    verdicts.
+    """
     seeds = _protocol_seeds(plan)
     keyed = zip(_row_keys(trials), trials["seed"], strict=True)
     counted = [seed in seeds.get(key, {seed}) for key, seed in keyed]
@@ -283,9 +303,11 @@ def write_readings(
     json: Path,
     numbers: Path,
 ) -> Panel:
-    """Write our statistics under every reading (CSV), counts of the verdicts and the verdicts themselves (JSON).
+    """Write our statistics under every reading (CSV), counts of the verdicts and the verdicts
+    themselves (JSON).
 
-    Readings that stand beside one another have equal trials. Returns the plan's panel, with all trials.
+    Readings that stand beside one another have equal trials. Returns the plan's panel, with all
+    trials.
     """
     readings = Readings(plan.config)
     rule = plan.config["comparison"]

@@ -1,6 +1,7 @@
 """Names of the runs that are shipped for the readings of the paper, which no experiment shows.
 
-Such a run has a name like any other. Its variant is the training of its reading: ``replacement-without``.
+Such a run has a name like any other. Its variant is the training of its reading:
+``replacement-without``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from mdpu.pipeline.store import Stored, read_runs
 
 NAME = "readings"  # of the configuration that has these runs
 MOST_SEEDS = 20
-SELECTIONS = ("reference", "own-split", "laws")  # the files of config/ whose shipped runs are kept, the first first
+SELECTIONS = (
+    "reference",
+    "own-split",
+    "laws",
+)  # the files of config/ whose shipped runs are kept, the first first
 
 
 def variant_of(training: str) -> str:
@@ -31,7 +36,9 @@ def variant_of(training: str) -> str:
 
 
 def reading_config(run: Run) -> Config:
-    """Return a configuration whose only experiment is the cell of a run of some reading, with `MOST_SEEDS` trials."""
+    """Return a configuration whose only experiment is the cell of a run of some reading, with
+    `MOST_SEEDS` trials.
+    """
     config = load_config()
     trainings = Readings(config).variants.items()
     variants = {variant_of(training): changes or None for training, changes in trainings}
@@ -51,7 +58,9 @@ def reading_config(run: Run) -> Config:
 
 
 def reading_plan(run: Run) -> Plan | None:
-    """Return a plan with the cell of `run` and its shipped trials, None if no trial of it is shipped."""
+    """Return a plan with the cell of `run` and its shipped trials, None if no trial of it is
+    shipped.
+    """
     config = reading_config(run)
     known = config["definitions"]
     if run.dataset not in known["datasets"] or run.variant not in known["variants"]:
@@ -65,7 +74,8 @@ def reading_plan(run: Run) -> Plan | None:
 
 
 def shipped_runs(folder: Path) -> pd.DataFrame:
-    """Return one row per packed run of a folder: a run's own columns, beside ``selection``, the configuration's name.
+    """Return one row per packed run of a folder: a run's own columns, beside ``selection``, the
+    configuration's name.
 
     A run of several selections is the first one's; a run of none is that of a reading.
     """

@@ -38,7 +38,9 @@ class Line(NamedTuple):
 
 
 def were_run(comparison: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparisons of cells that were run (`mdpu.pipeline.evaluate.comparison.compare`)."""
+    """Return the comparisons of cells that were run
+    (`mdpu.pipeline.evaluate.comparison.compare`).
+    """
     return comparison[comparison["verdict"] != NOT_RUN]
 
 
@@ -58,8 +60,11 @@ def in_words(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def headline(comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapping[str, Any] | None = None) -> str:
-    """Return the result of the comparison with the paper, or, without one, the methods that were run.
+def headline(
+    comparison: pd.DataFrame, summary: pd.DataFrame, verification: Mapping[str, Any] | None = None
+) -> str:
+    """Return the result of the comparison with the paper, or, without one, the methods that were
+    run.
 
     `verification` is what `mdpu.pipeline.evaluate.verify.verify` returns, if numbers are expected.
     """
@@ -94,7 +99,9 @@ def scope(comparison: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
 
 
 def scope_apart(comparison: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
-    """Return how the numbers came out that were run in a split of our own; nothing if the headline counts them."""
+    """Return how the numbers came out that were run in a split of our own; nothing if the headline
+    counts them.
+    """
     official, apart = _proposed_run(comparison)
     if apart.empty or official.empty:
         return ""
@@ -104,7 +111,9 @@ def scope_apart(comparison: pd.DataFrame, titles_by_name: Mapping[str, str]) -> 
 
 
 def _proposed_run(comparison: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the comparisons of the paper's methods that were run: on the paper's split, and on our own."""
+    """Return the comparisons of the paper's methods that were run: on the paper's split, and on our
+    own.
+    """
     run = in_one_reading(were_run(comparison)).query("method in @PROPOSED")
     is_apart = run["reading"].str.startswith(OWN_SPLIT)
     return run[~is_apart], run[is_apart]
@@ -118,7 +127,9 @@ def _counted(run: pd.DataFrame) -> str:
 
 
 def _read_as(run: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
-    """Return the paper's datasets as a list in words, each with ours if its numbers imply another."""
+    """Return the paper's datasets as a list in words, each with ours if its numbers imply
+    another.
+    """
     words = []
     for paper, rows in run.groupby("published_dataset", sort=False):
         title = titles_by_name.get(str(paper), str(paper))
@@ -130,7 +141,9 @@ def _read_as(run: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
 
 
 def verdict_counts(comparison: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return for each method that was run its title, family, number of comparisons, and counts by verdict."""
+    """Return for each method that was run its title, family, number of comparisons, and counts by
+    verdict.
+    """
     run = in_one_reading(were_run(comparison))
     rows = []
     for method in (*PROPOSED, *BASELINES):
@@ -201,7 +214,8 @@ def _mean_accuracies(cells: pd.DataFrame) -> str:
 
 
 def _best_beyond(cells: pd.DataFrame) -> str:
-    """Return in how many rows the best method beyond the paper is above all of the paper's, and by how much.
+    """Return in how many rows the best method beyond the paper is above all of the paper's, and by
+    how much.
 
     Only methods that were run in the most rows compete.
     """
@@ -220,5 +234,6 @@ def _best_beyond(cells: pd.DataFrame) -> str:
     above = (gains[method] > 0).sum()
     return (
         f"{load_method(str(method)).title} is above the best of {titles(PROPOSED)}, "
-        f"as trained here, in {above} of {most} rows, {in_points(average[method])} points on average."
+        f"as trained here, in {above} of {most} rows, {in_points(average[method])} points on "
+        "average."
     )

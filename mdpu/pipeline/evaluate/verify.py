@@ -13,11 +13,12 @@ from mdpu.pipeline.plan import CELL
 
 
 def verify(summary: pd.DataFrame, path: Path) -> dict[str, Any]:
-    """Compare cell means with expected ones, as far as the cells were run: a selection holds only some of them.
+    """Compare cell means with expected ones, as far as the cells were run: a selection holds only
+    some of them.
 
-    `path` is a CSV file with the cell's key columns, ``mean`` and ``tolerance``, both in percent. Numbers are
-    ``confirmed`` if some cells were run and all of these lie within their tolerance. Raises `UserError` if the file has
-    no rows, or lacks a column.
+    `path` is a CSV file with the cell's key columns, ``mean`` and ``tolerance``, both in percent.
+    Numbers are ``confirmed`` if some cells were run and all of these lie within their tolerance.
+    Raises `UserError` if the file has no rows, or lacks a column.
     """
     expected = read_csv(path)
     lacking = [name for name in (*CELL, "mean", "tolerance") if name not in expected]

@@ -1,4 +1,6 @@
-"""Shipped runs of another configuration, on other images or with another network, which the page shows apart."""
+"""Shipped runs of another configuration, on other images or with another network, which the page
+shows apart.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,11 @@ class Apart:
     figures: Path
 
     def sections(self) -> list[dict[str, Any]]:
-        """Return the sections of its tables, of those of its figures that are shipped, and of forecasts."""
-        name, shown = self.plan.config["name"], []
+        """Return the sections of its tables, of those of its figures that are shipped, and of
+        forecasts.
+        """
+        name = self.plan.config["name"]
+        shown = []
         for experiment in self.plan.experiments.values():
             svg = self.figures / f"{experiment.name}.svg"
             if experiment.kind == "table":
@@ -47,7 +52,9 @@ class Apart:
             else:
                 continue
             place = {"name": f"{name}-{experiment.name}", "downloads": []}
-            shown.append({**section, **place, "title": f"{experiment.title} ({name.replace('-', ' ')})"})
+            shown.append(
+                {**section, **place, "title": f"{experiment.title} ({name.replace('-', ' ')})"}
+            )
         forecasts = forecast_section(self.plan, self.metrics, self.runs)
         return shown if forecasts is None else [*shown, forecasts]
 
@@ -68,7 +75,11 @@ def apart_plan(plan: Plan) -> Plan | None:
 def apart_files(plan: Plan) -> list[Path]:
     """Return the packed files that hold the runs of `apart_plan`."""
     other = apart_plan(plan)
-    return sorted({file for cell in other.cells for file in other.shipped_files(cell)}) if other else []
+    return (
+        sorted({file for cell in other.cells for file in other.shipped_files(cell)})
+        if other
+        else []
+    )
 
 
 def read_apart(plan: Plan) -> Apart | None:
@@ -78,7 +89,9 @@ def read_apart(plan: Plan) -> Apart | None:
         return None
     found = find_runs(other, apart_files(plan))
     metrics = collect(found)
-    runs = describe_runs(metrics, run_accuracies(metrics, other.protocol.reporting), found, other.config)
+    runs = describe_runs(
+        metrics, run_accuracies(metrics, other.protocol.reporting), found, other.config
+    )
     summary = summarize(runs)
     comparison = compare(summary, other.published_names, other.config["comparison"], other.readings)
     figures = REPOSITORY / Path(other.config["shipped"]).parent / other.config["name"]

@@ -1,4 +1,6 @@
-"""Every cell of a report: its trials, its curve, its verdict, and what a reader needs to trace or retrain it."""
+"""Every cell of a report: its trials, its curve, its verdict, and what a reader needs to trace or
+retrain it.
+"""
 
 from __future__ import annotations
 
@@ -16,30 +18,40 @@ from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.plan import AXES, DOMINANT, LOGISTIC, Plan, Run
 from mdpu.pipeline.report.drawing import size_name
 
-WIDTH, HEIGHT = 200, 100  # of a curve's drawing, in its own units
+# of a curve's drawing, in its own units
+WIDTH = 200
+HEIGHT = 100
 FLOAT32 = "float32"  # another precision than float32 is marked, also TF32 of ResNet-34
 
 
 def training_lines(runs: pd.DataFrame) -> list[dict[str, Any]]:
     """Return what trained some runs, one line per device and precision, from the earliest on.
 
-    A line has a ``letter`` to refer to it, ``device``, ``precision``, ``first`` and ``last`` day, and the ``runs`` by
-    name. `runs` are as `mdpu.pipeline.evaluate.provenance.describe_runs` returns them.
+    A line has a ``letter`` to refer to it, ``device``, ``precision``, ``first`` and ``last`` day,
+    and the ``runs`` by name. `runs` are as `mdpu.pipeline.evaluate.provenance.describe_runs`
+    returns them.
     """
     days = runs.assign(day=runs["date"].str[:10]).groupby(["device", "precision"], dropna=False)
     found = days.agg(first=("day", "min"), last=("day", "max"), runs=("run", list)).reset_index()
     lines: list[dict[Any, Any]] = found.sort_values("first", kind="stable").to_dict("records")
-    letters = (letter + turn for turn in ("", *map(str, range(2, 1000))) for letter in string.ascii_uppercase)
-    return [{"letter": letter, **line} for letter, line in zip(letters, lines, strict=False)]  # A, ..., Z, A2, ...
+    letters = (
+        letter + turn
+        for turn in ("", *map(str, range(2, 1000)))
+        for letter in string.ascii_uppercase
+    )
+    return [
+        {"letter": letter, **line} for letter, line in zip(letters, lines, strict=False)
+    ]  # A, ..., Z, A2, ...
 
 
 def cell_lines(
     plan: Plan, runs: pd.DataFrame, metrics: pd.DataFrame, training: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return every cell that was run, in order: its title in words, trials, epochs that are averaged, and curve.
+    """Return every cell that was run, in order: its title in words, trials, epochs that are
+    averaged, and curve.
 
-    A trial has its seed, its accuracy in percent (None if it diverged), its ``key`` and ``file``, and the letter of its
-    line in `training`.
+    A trial has its seed, its accuracy in percent (None if it diverged), its ``key`` and ``file``,
+    and the letter of its line in `training`.
     """
     reporting = plan.protocol.reporting
     curves = _curves(metrics, reporting["test_prior"])
@@ -62,7 +74,9 @@ def cell_lines(
                 }
                 for run, row in trials
             ],
-            "epochs": epochs_in_words(pd.DataFrame([row for _, row in trials]), reporting["average_last"]),
+            "epochs": epochs_in_words(
+                pd.DataFrame([row for _, row in trials]), reporting["average_last"]
+            ),
             "curve": drawn([curves[run] for run, _ in trials]),
             "reduced": any(row["precision"] != FLOAT32 for _, row in trials),
         }
@@ -72,7 +86,11 @@ def cell_lines(
 
 def cell_title(plan: Plan, run: Run) -> str:
     """Return a run's cell in words; what is not the tables' own is named: variant, law and loss."""
-    parts = [plan.dataset(run.dataset)["title"], size_name(run.tuple_size).lower(), f"n = {run.n:,}"]
+    parts = [
+        plan.dataset(run.dataset)["title"],
+        size_name(run.tuple_size).lower(),
+        f"n = {run.n:,}",
+    ]
     parts += [f"prior {run.prior}", load_method(run.method).title]
     parts += [run.variant] if run.variant != BASE else []
     parts += [f"law {run.law}"] if run.law != DOMINANT else []
@@ -81,7 +99,8 @@ def cell_title(plan: Plan, run: Run) -> str:
 
 def _curves(metrics: pd.DataFrame, test_prior: str) -> dict[Run, tuple[np.ndarray, np.ndarray]]:
     """Return the epochs of each run that `spread_evenly` takes, and their accuracies."""
-    epochs, accuracies = metrics["epoch"].to_numpy(), reported_accuracy(metrics, test_prior).to_numpy()
+    epochs = metrics["epoch"].to_numpy()
+    accuracies = reported_accuracy(metrics, test_prior).to_numpy()
     curves = {}
     for key, rows in metrics.groupby(list(AXES), sort=False).indices.items():
         chosen = rows[spread_evenly(len(rows))]
@@ -92,33 +111,40 @@ def _curves(metrics: pd.DataFrame, test_prior: str) -> dict[Run, tuple[np.ndarra
 def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
     """Return curves of one cell, pairs of epochs and accuracies in percent, as SVG draws them.
 
-    ``low`` and ``high`` are the accuracies at the bottom and at the top, multiples of five. Where accuracies are
-    missing, a curve has no points.
+    ``low`` and ``high`` are the accuracies at the bottom and at the top, multiples of five. Where
+    accuracies are missing, a curve has no points.
     """
     values = np.concatenate([accuracy for _, accuracy in curves])
     values = values[~np.isnan(values)]
     if values.size == 0:
         return {"lines": [], "low": 0, "high": 100, "first": 0, "last": 0}
-    low, high = 5 * math.floor(values.min() / 5), 5 * math.floor(values.max() / 5) + 5
-    first, last = int(min(curves[0][0])), int(max(curves[0][0]))
+    low = 5 * math.floor(values.min() / 5)
+    high = 5 * math.floor(values.max() / 5) + 5
+    first = int(min(curves[0][0]))
+    last = int(max(curves[0][0]))
     lines = []
     for epochs, accuracy in curves:
         there = ~np.isnan(accuracy)
-        across = ((epochs[there] - first) / max(1, last - first) * WIDTH).round().astype(int).tolist()
+        across = (
+            ((epochs[there] - first) / max(1, last - first) * WIDTH).round().astype(int).tolist()
+        )
         up = (HEIGHT - (accuracy[there] - low) / (high - low) * HEIGHT).round().astype(int).tolist()
         lines.append(" ".join(f"{x},{y}" for x, y in zip(across, up, strict=True)))
     return {"lines": lines, "low": low, "high": high, "first": first, "last": last}
 
 
 def verdicts_by_cell(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return the comparisons of the cells that were run, by the name of the cell; missing numbers are None."""
+    """Return the comparisons of the cells that were run, by the name of the cell; missing numbers
+    are None.
+    """
     run = were_run(comparison)
     rows: list[dict[Any, Any]] = run.astype(object).where(run.notna(), None).to_dict("records")
     return {row["cell"]: row for row in rows}
 
 
 def drawer_data(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the page's script shows of each cell, ready for JSON: files of runs, and cells by name.
+    """Return what the page's script shows of each cell, ready for JSON: files of runs, and cells by
+    name.
 
     A trial is its seed, accuracy, key, position of the file, letter of what trained it.
     """
@@ -129,7 +155,13 @@ def drawer_data(lines: list[dict[str, Any]]) -> dict[str, Any]:
             "title": line["title"],
             "epochs": line["epochs"],
             "trials": [
-                [trial["seed"], trial["accuracy"], trial["key"], places[trial["file"]], trial["origin"]]
+                [
+                    trial["seed"],
+                    trial["accuracy"],
+                    trial["key"],
+                    places[trial["file"]],
+                    trial["origin"],
+                ]
                 for trial in line["trials"]
             ],
             "curve": line["curve"],

@@ -1,4 +1,6 @@
-"""What the figures share: their size, panels and titles, who competes, reference lines, bands, and the legend."""
+"""What the figures share: their size, panels and titles, who competes, reference lines, bands, and
+the legend.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE_NAMES = {1: "Points", 2: "Pairs", 3: "Triples"}
-COLUMN, PAGE = 3.4, 7.0  # inches: a column and a page of a paper in two columns
+# inches: a column and a page of a paper in two columns
+COLUMN = 3.4
+PAGE = 7.0
 MOST_ACROSS = 4  # panels side by side on a page
 LETTER = 0.067  # inches that a letter of 8 pt takes on average
 ALLOWANCE = 0.5  # share of the methods' range that a control may add to it
@@ -32,17 +36,20 @@ def size_name(tuple_size: int) -> str:
 
 
 def panel_columns(count: int, most: int = MOST_ACROSS) -> int:
-    """Return how many of `count` panels stand side by side, so that the rows are few and about equally long."""
+    """Return how many of `count` panels stand side by side, so that the rows are few and about
+    equally long.
+    """
     return -(-count // -(-count // most))
 
 
 def draw_panels(
     rows: int, columns: int, height: float, width: float | None = None, **options: Any
 ) -> tuple[Figure, Any]:
-    """Return a figure in the house style and its axes (rows, columns); `options` are those of `Figure.subplots`.
+    """Return a figure in the house style and its axes (rows, columns); `options` are those of
+    `Figure.subplots`.
 
-    `height` is that of a row of panels with its title and labels, in inches; a legend comes on top of it. By default
-    one panel across is a `COLUMN` wide, and more are a `PAGE` wide.
+    `height` is that of a row of panels with its title and labels, in inches; a legend comes on top
+    of it. By default one panel across is a `COLUMN` wide, and more are a `PAGE` wide.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -72,7 +79,8 @@ def entitle(axis: Axes, *parts: str, beside: float = 0.4) -> None:
 
 def _letters_across(axis: Axes, beside: float) -> int:
     """Return how many letters a panel is wide; `beside` is as `entitle` has it."""
-    figure, place = axis.get_figure(root=True), axis.get_subplotspec()
+    figure = axis.get_figure(root=True)
+    place = axis.get_subplotspec()
     assert figure is not None and place is not None
     room = (figure.get_figwidth() - beside) / place.get_gridspec().ncols
     return int(0.95 * room / LETTER)
@@ -84,19 +92,25 @@ def _letters(text: str) -> int:
 
 
 def literal(text: str) -> str:
-    """Return a title from a configuration as matplotlib shows it as it is: its dollars begin no formula."""
+    """Return a title from a configuration as matplotlib shows it as it is: its dollars begin no
+    formula.
+    """
     return text.replace("$", r"\$")
 
 
-def share_range(axes: Iterable[Axes], values: Iterable[float], beyond: Iterable[float] = ()) -> None:
+def share_range(
+    axes: Iterable[Axes], values: Iterable[float], beyond: Iterable[float] = ()
+) -> None:
     """Give axes of panels that are compared one vertical range: that of `values` with a margin.
 
-    Each of `beyond`, such as controls, is shown if the range does not grow by more than `ALLOWANCE` for it.
+    Each of `beyond`, such as controls, is shown if the range does not grow by more than `ALLOWANCE`
+    for it.
     """
     finite = [value for value in values if np.isfinite(value)]
     if not finite:
         return
-    low, high = min(finite), max(finite)
+    low = min(finite)
+    high = max(finite)
     reach = ALLOWANCE * (high - low)
     near = [value for value in beyond if low - reach <= value <= high + reach]
     low, high = min([low, *near]), max([high, *near])
@@ -120,7 +134,8 @@ def reference_lines(axes: Axes, controls: pd.Series) -> None:
 
 
 def name_outside(axis: Axes, controls: pd.Series) -> None:
-    """Name the controls whose accuracy lies outside of the vertical range of `axis` above it; see `reference_lines`.
+    """Name the controls whose accuracy lies outside of the vertical range of `axis` above it; see
+    `reference_lines`.
 
     They leave the legend.
     """
@@ -138,18 +153,30 @@ def name_outside(axis: Axes, controls: pd.Series) -> None:
 
     if names:
         fits = sum(map(len, names)) + 2 <= _letters_across(axis, 0.4)
-        axis.text(1, 1.01, (", " if fits else "\n").join(names), transform=axis.transAxes, ha="right", va="bottom")
+        axis.text(
+            1,
+            1.01,
+            (", " if fits else "\n").join(names),
+            transform=axis.transAxes,
+            ha="right",
+            va="bottom",
+        )
 
 
 def legend_below(figure: Figure) -> None:
-    """Put one legend of all axes below them, as wide as the figure; the figure grows by its height."""
+    """Put one legend of all axes below them, as wide as the figure; the figure grows by its
+    height.
+    """
     found: dict[str, Any] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    labels, handles = list(found), list(found.values())
+    labels = list(found)
+    handles = list(found.values())
     for rows in range(1, len(labels) + 1):
-        legend = figure.legend(handles, labels, loc="outside lower center", ncols=-(-len(labels) // rows))
+        legend = figure.legend(
+            handles, labels, loc="outside lower center", ncols=-(-len(labels) // rows)
+        )
         box = legend.get_window_extent()
         if rows == len(labels) or box.width <= figure.bbox.width:
             figure.set_figheight(figure.get_figheight() + box.height / figure.dpi)
@@ -181,8 +208,12 @@ def _settle(figure: Figure) -> None:
             axis.set_position(tuple(np.round(axis.get_position(original=True).bounds, 5)))
 
 
-def bands(axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str], against: str = "epoch") -> None:
-    """Draw one measure against a column: mean over trials as a line, one standard deviation as a band."""
+def bands(
+    axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str], against: str = "epoch"
+) -> None:
+    """Draw one measure against a column: mean over trials as a line, one standard deviation as a
+    band.
+    """
     for method in methods:
         method_rows = metrics[metrics["method"] == method]
         if method_rows.empty:
@@ -190,9 +221,15 @@ def bands(axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str
         by_value = method_rows.groupby(against)[measure].agg(["mean", "std"])
         style = method_style(method)
         values = by_value.index.to_numpy()
-        every, label = max(1, len(values) // 8), load_method(method).title
+        every = max(1, len(values) // 8)
+        label = load_method(method).title
         axes.plot(values, by_value["mean"], **style, markevery=every, label=label)
         spread = by_value["std"].fillna(0)
         axes.fill_between(
-            values, by_value["mean"] - spread, by_value["mean"] + spread, color=style["color"], alpha=0.2, linewidth=0
+            values,
+            by_value["mean"] - spread,
+            by_value["mean"] + spread,
+            color=style["color"],
+            alpha=0.2,
+            linewidth=0,
         )

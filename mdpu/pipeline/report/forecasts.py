@@ -16,7 +16,9 @@ from mdpu.pipeline.report.drawing import size_name
 KEYS = ["tuple_size", "n", "prior", "method"]  # of a forecast's cell, beside its dataset
 
 
-def forecast_section(plan: Plan, metrics: pd.DataFrame, runs: pd.DataFrame) -> dict[str, Any] | None:
+def forecast_section(
+    plan: Plan, metrics: pd.DataFrame, runs: pd.DataFrame
+) -> dict[str, Any] | None:
     """Return the forecasts that a plan's runs score (`as_forecast`), None if there are none.
 
     `metrics` and `runs` are those of the plan. A row is a cell, with a forecast and our mean for

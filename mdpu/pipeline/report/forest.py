@@ -1,4 +1,6 @@
-"""The forest plot of the first screen: ours minus the paper's with its interval, one line per number."""
+"""The forest plot of the first screen: ours minus the paper's with its interval, one line per
+number.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,19 @@ from mdpu.pipeline.evaluate.published import in_one_reading
 from mdpu.pipeline.evaluate.summary import verdict_counts, were_run
 
 SPAN = 8.0  # points to each side; what lies beyond is drawn at the edge
-WIDTH, HEIGHT = 120, 160  # of a panel, in its own units
+# of a panel, in its own units
+WIDTH = 120
+HEIGHT = 160
 MOST_PITCH = 14.0
 
 
 def forest_panels(comparison: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a panel per method: its counts of verdicts, and a mark per comparison, from the highest difference down.
+    """Return a panel per method: its counts of verdicts, and a mark per comparison, from the
+    highest difference down.
 
-    A mark has ``x``, ``y`` and the ends of the interval in units of the panel, None without one, and ``beyond``, the
-    side on which the difference leaves the panel (-1, 0 or 1). A cell without a difference has no mark.
+    A mark has ``x``, ``y`` and the ends of the interval in units of the panel, None without one,
+    and ``beyond``, the side on which the difference leaves the panel (-1, 0 or 1). A cell without a
+    difference has no mark.
     """
     run = in_one_reading(were_run(comparison))
     panels = []
@@ -39,7 +45,9 @@ def forest_panels(comparison: pd.DataFrame) -> list[dict[str, Any]]:
             }
             for position, row in enumerate(rows.to_dict("records"))
         ]
-        panels.append({**panel, "marks": marks, "outside": sum(mark["beyond"] != 0 for mark in marks)})
+        panels.append(
+            {**panel, "marks": marks, "outside": sum(mark["beyond"] != 0 for mark in marks)}
+        )
     return panels
 
 

@@ -18,7 +18,8 @@ TEMPLATES = resource("report")
 STYLE = ("tokens.css", "style.css", "print.css")
 SAFE = "!$'()*+,;=:@/?"  # beside letters, digits and -._~ in the address of a drawing
 PAGE_SCALE = 1.35  # text of 8 pt becomes as large as the page's small print
-# Colours of figures, which are drawn for paper, that a dark page replaces; the colours of methods and photographs stay.
+# Colours of figures, which are drawn for paper, that a dark page replaces; the colours of methods
+# and photographs stay.
 DARK = {
     "#ffffff": "#14181d",  # as in report/tokens.css
     "#000000": "#ebebeb",
@@ -47,7 +48,9 @@ def points(value: float | None) -> str:
 
 
 def typeset(text: object) -> Markup:
-    """Return words as a page shows them: names between backticks as code, true minus signs, curved apostrophes."""
+    """Return words as a page shows them: names between backticks as code, true minus signs, curved
+    apostrophes.
+    """
     words = str(escape(str(text).replace("'", "’")))
     words = re.sub(r"`([^`]+)`", r"<code>\1</code>", words)
     return Markup(re.sub(r"(?<![\w.])-(?=\d)", "−", words))
@@ -64,22 +67,30 @@ def contents(path: Path) -> bytes:
 def figure(path: Path) -> dict[str, Any]:
     """Return an SVG figure for the template; raise `UserError` if it is missing.
 
-    ``image`` is its address, drawn for light and dark pages, and ``width`` how wide a page shows it, in pixels: larger
-    than in a paper, all figures by one factor.
+    ``image`` is its address, drawn for light and dark pages, and ``width`` how wide a page shows
+    it, in pixels: larger than in a paper, all figures by one factor.
     """
     drawing = contents(path)
     width = re.search(rb'<svg[^>]* width="([\d.]+)pt"', drawing)
     assert width is not None
     text = for_both_schemes(slim(drawing)).decode().replace("'", "&#39;").replace('"', "'")
-    address = Markup(f"data:image/svg+xml,{quote(text, safe=SAFE)}")  # a third shorter than in base 64
-    return {"image": address, "width": round(PAGE_SCALE * float(width[1]) / 0.75)}  # a pixel is 0.75 pt
+    address = Markup(
+        f"data:image/svg+xml,{quote(text, safe=SAFE)}"
+    )  # a third shorter than in base 64
+    return {
+        "image": address,
+        "width": round(PAGE_SCALE * float(width[1]) / 0.75),
+    }  # a pixel is 0.75 pt
 
 
 def slim(svg: bytes) -> bytes:
-    """Return an SVG drawing of matplotlib's with one decimal of a point, and without what nobody sees."""
+    """Return an SVG drawing of matplotlib's with one decimal of a point, and without what nobody
+    sees.
+    """
     svg = re.sub(rb"<metadata>.*?</metadata>|<!--.*?-->|<!DOCTYPE.*?>", b"", svg, flags=re.DOTALL)
     svg = re.sub(rb' id="(?![mp][0-9a-f]{10}|image)[^"]*"', b"", svg)  # nothing refers to other ids
-    number, place = re.compile(rb"\d+\.\d\d+"), re.compile(rb' (?:d|x|y)="[^"]*"')
+    number = re.compile(rb"\d+\.\d\d+")
+    place = re.compile(rb' (?:d|x|y)="[^"]*"')
     svg = place.sub(lambda own: number.sub(lambda found: b"%.1f" % float(found[0]), own[0]), svg)
     svg = re.sub(rb' d="([^"]*)"', lambda own: b' d="%s"' % _short_path(own[1]), svg)
     svg = re.sub(rb'style="[^"]*"', lambda own: re.sub(rb"(?<=[:;,]) |'", b"", own[0]), svg)
@@ -88,14 +99,17 @@ def slim(svg: bytes) -> bytes:
 
 
 def _short_path(path: bytes) -> bytes:
-    """Return an SVG path with as few letters as it needs: after a move, a pair of numbers is a line."""
+    """Return an SVG path with as few letters as it needs: after a move, a pair of numbers is a
+    line.
+    """
     path = re.sub(rb"\s*([A-Za-z])\s*", rb"\1", path.strip())
     path = path.replace(b"L", b" ") if not re.search(rb"[^MLz\d.\s-]", path) else path
     return re.sub(rb"\s+", b",", path)
 
 
 def for_both_schemes(svg: bytes) -> bytes:
-    """Return an SVG drawing of matplotlib's with the colours of `DARK` where its reader prefers a dark page.
+    """Return an SVG drawing of matplotlib's with the colours of `DARK` where its reader prefers a
+    dark page.
 
     An image follows the colour scheme of the page around it.
     """
@@ -105,4 +119,9 @@ def for_both_schemes(svg: bytes) -> bytes:
         for part in ("fill", "stroke")
     )
     start, end, rest = svg.rpartition(b"</svg>")
-    return start + f"<style>@media (prefers-color-scheme: dark) {{ {rules} }}</style>".encode() + end + rest
+    return (
+        start
+        + f"<style>@media (prefers-color-scheme: dark) {{ {rules} }}</style>".encode()
+        + end
+        + rest
+    )

@@ -19,7 +19,13 @@ UNCERTAIN = "Digits in brackets are the deviation in units of the last place."
 DIVERGED = "A superscript counts the trials that diverged, which are left out."
 _ESCAPED = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "[": "{[}", "*": "{*}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "[": "{[}",
+        "*": "{*}",
+    }
     | {"±": r"$\pm$", "−": "$-$", "×": r"$\times$", "≤": r"$\leq$", "≥": r"$\geq$"}
 )
 
@@ -39,23 +45,44 @@ def latex_rows(
 ) -> str:
     """Return rows of strings as a table with the label ``tab:name``.
 
-    The first `names` columns name a row, and show a value where it changes. A column of numbers, which may have
-    thousands commas, a deviation behind ± and a number of diverged trials in brackets, becomes one of siunitx.
-    Neighbours with the same text in `over` stand below one heading; `note` is a sentence below the table.
+    The first `names` columns name a row, and show a value where it changes. A column of numbers,
+    which may have thousands commas, a deviation behind ± and a number of diverged trials in
+    brackets, becomes one of siunitx. Neighbours with the same text in `over` stand below one
+    heading; `note` is a sentence below the table.
     """
     import pandas as pd
 
-    forms = ["" if place < names else _number_format([row[place] for row in rows]) for place in range(len(header))]
+    forms = [
+        "" if place < names else _number_format([row[place] for row in rows])
+        for place in range(len(header))
+    ]
     shown = [
-        ["" if _repeats(rows, line, place, names) else _cell(cell, forms[place]) for place, cell in enumerate(row)]
+        [
+            "" if _repeats(rows, line, place, names) else _cell(cell, forms[place])
+            for place, cell in enumerate(row)
+        ]
         for line, row in enumerate(rows)
     ]
     titles = [escape(text) for text in header]
-    heads = pd.MultiIndex.from_arrays([[escape(text) for text in over], titles]) if over else pd.Index(titles)
+    heads = (
+        pd.MultiIndex.from_arrays([[escape(text) for text in over], titles])
+        if over
+        else pd.Index(titles)
+    )
     styler = pd.DataFrame(shown, columns=heads, dtype=object).style.hide(axis="index")
-    columns = [f"S[table-format={form}]" if form else "l" if place < names else "r" for place, form in enumerate(forms)]
-    body = styler.to_latex(column_format="".join(columns), hrules=True, siunitx=True, multicol_align="c")
-    numbers = [NUMBER.fullmatch(cell) for row in rows for cell, form in zip(row, forms, strict=True) if form]
+    columns = [
+        f"S[table-format={form}]" if form else "l" if place < names else "r"
+        for place, form in enumerate(forms)
+    ]
+    body = styler.to_latex(
+        column_format="".join(columns), hrules=True, siunitx=True, multicol_align="c"
+    )
+    numbers = [
+        NUMBER.fullmatch(cell)
+        for row in rows
+        for cell, form in zip(row, forms, strict=True)
+        if form
+    ]
     facts = [
         sentence
         for sentence, group in ((UNCERTAIN, "deviation"), (DIVERGED, "diverged"))
@@ -65,7 +92,9 @@ def latex_rows(
 
 
 def latex_float(name: str, title: str, body: str, note: str = "") -> str:
-    """Return a ``tabular`` as a table with caption and label, shrunk to the page where it is too wide or too high."""
+    """Return a ``tabular`` as a table with caption and label, shrunk to the page where it is too
+    wide or too high.
+    """
     lines = [
         r"\begin{table*}",
         r"\centering",
@@ -82,10 +111,16 @@ def latex_float(name: str, title: str, body: str, note: str = "") -> str:
 
 
 def _caption(title: str) -> str:
-    """Return the caption of a table, which LaTeX numbers itself: the paper's number goes behind its title."""
+    """Return the caption of a table, which LaTeX numbers itself: the paper's number goes behind its
+    title.
+    """
     title = " ".join(title.split())
     numbered = re.fullmatch(r"(Table [IVX]+): (\w)([^.]*)(.*)", title)
-    return f"{numbered[2].upper()}{numbered[3]} ({numbered[1]} of the paper){numbered[4]}" if numbered else title
+    return (
+        f"{numbered[2].upper()}{numbered[3]} ({numbered[1]} of the paper){numbered[4]}"
+        if numbered
+        else title
+    )
 
 
 def escape(text: str) -> str:
@@ -94,12 +129,15 @@ def escape(text: str) -> str:
 
 
 def _repeats(rows: Sequence[Sequence[str]], line: int, place: int, names: int) -> bool:
-    """Return whether a column names the row, and does so as in the row above, like all columns before it."""
+    """Return whether a column names the row, and does so as in the row above, like all columns
+    before it.
+    """
     return place < names and line > 0 and rows[line][: place + 1] == rows[line - 1][: place + 1]
 
 
 def _number_format(cells: Sequence[str]) -> str:
-    """Return siunitx's format of a column of numbers, such as ``+2.2(2)``, or an empty string if it holds others.
+    """Return siunitx's format of a column of numbers, such as ``+2.2(2)``, or an empty string if it
+    holds others.
 
     Words without digits may stand between the numbers.
     """
@@ -111,7 +149,11 @@ def _number_format(cells: Sequence[str]) -> str:
     sign = "+" if any(number["sign"] for number in numbers) else ""
     whole = max(len(number["whole"].replace(",", "")) for number in numbers)
     decimals = max(len(number["decimals"] or "") for number in numbers)
-    deviations = [number["deviation"].replace(".", "").lstrip("0") for number in numbers if number["deviation"]]
+    deviations = [
+        number["deviation"].replace(".", "").lstrip("0")
+        for number in numbers
+        if number["deviation"]
+    ]
     uncertain = f"({max(map(len, deviations)) or 1})" if deviations else ""
     return f"{sign}{whole}.{decimals}{uncertain}" if decimals else f"{sign}{whole}"
 
@@ -123,4 +165,8 @@ def _cell(text: str, form: str) -> str:
     if number is None:
         return bold + (f"{{{escape(text)}}}" if form else escape(text))
     value = re.sub(r" \(.*", "", text).replace(",", "").replace("±", r"\pm")
-    return bold + value + (rf"{{\rlap{{\textsuperscript{{{number['diverged']}}}}}}}" if number["diverged"] else "")
+    return (
+        bold
+        + value
+        + (rf"{{\rlap{{\textsuperscript{{{number['diverged']}}}}}}}" if number["diverged"] else "")
+    )

@@ -1,8 +1,8 @@
 """The HTML report, rendered from the templates in ``report/``.
 
-The page reads files at their places in the plan's layout, which the rule lists as inputs: what the rules `collect`,
-`compare`, `claims` and `verify` write, the files of `mdpu.pipeline.show.outputs`, contact sheets, and the descriptions
-of images and labels (.json).
+The page reads files at their places in the plan's layout, which the rule lists as inputs: what the
+rules `collect`, `compare`, `claims` and `verify` write, the files of `mdpu.pipeline.show.outputs`,
+contact sheets, and the descriptions of images and labels (.json).
 """
 
 from __future__ import annotations
@@ -27,13 +27,28 @@ from mdpu.pipeline.evaluate.evidence import protocol_cells
 from mdpu.pipeline.evaluate.forecasts import read_scores
 from mdpu.pipeline.evaluate.published import BASES, FAMILIES, basis, family, published_cells
 from mdpu.pipeline.evaluate.rejudge import is_compared
-from mdpu.pipeline.evaluate.summary import headline, in_points, lines, scope, scope_apart, verdict_counts
+from mdpu.pipeline.evaluate.summary import (
+    headline,
+    in_points,
+    lines,
+    scope,
+    scope_apart,
+    verdict_counts,
+)
 from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import read_csv, read_json, read_table, write_text
 from mdpu.pipeline.plan import AXES, PARTS, Plan
 from mdpu.pipeline.report import forest, html
 from mdpu.pipeline.report.apart import read_apart
-from mdpu.pipeline.report.cells import FLOAT32, HEIGHT, WIDTH, cell_lines, drawer_data, training_lines, verdicts_by_cell
+from mdpu.pipeline.report.cells import (
+    FLOAT32,
+    HEIGHT,
+    WIDTH,
+    cell_lines,
+    drawer_data,
+    training_lines,
+    verdicts_by_cell,
+)
 from mdpu.pipeline.report.html import STYLE, TEMPLATES
 from mdpu.pipeline.report.sections import BESIDE, data_url, downloads
 from mdpu.pipeline.report.specification import specification_section
@@ -49,16 +64,22 @@ from mdpu.pipeline.report.verdicts import (
 )
 from mdpu.pipeline.show import sections
 
-REFERENCE, OWN_DATA = "results/reference/report.html", "docs/how-to/estimator.md"  # in the repository
+# in the repository
+REFERENCE = "results/reference/report.html"
+OWN_DATA = "docs/how-to/estimator.md"
 SCRIPT = ("rule.js", "page.js")
 
 
 def write_page(plan: Plan, out: Path) -> None:
-    """Write the report as one self-contained HTML page; raise `UserError` if a file of the results is missing."""
+    """Write the report as one self-contained HTML page; raise `UserError` if a file of the results
+    is missing.
+    """
     shown = {**sections(plan), "apart": []}
     results = _results(plan, shown) if plan.runs else _no_results()
     data = packed({**results.pop("data"), "downloads": _texts(results, shown)})
-    for section in (section for group in shown.values() for section in group if "methods" in section):
+    for section in (
+        section for group in shown.values() for section in group if "methods" in section
+    ):
         section["columns"] = column_groups(section["methods"])
     page = (
         environment()
@@ -79,7 +100,9 @@ def write_page(plan: Plan, out: Path) -> None:
 
 
 def is_of_paper(plan: Plan) -> bool:
-    """Return whether a plan is about the paper: it trains on images that the paper has numbers of, or on none."""
+    """Return whether a plan is about the paper: it trains on images that the paper has numbers of,
+    or on none.
+    """
     published = set(published_cells()["dataset"])
     return not plan.runs or any(plan.published_names[run.dataset] in published for run in plan.runs)
 
@@ -92,7 +115,10 @@ def packed(data: Mapping[str, Any]) -> str:
 
 def _texts(results: Mapping[str, Any], shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
     """Return the text of every file that the page offers, by name."""
-    offered = [*results["files"].values(), *(own["downloads"] for group in shown.values() for own in group)]
+    offered = [
+        *results["files"].values(),
+        *(own["downloads"] for group in shown.values() for own in group),
+    ]
     return {file["file"]: file["text"] for files in offered for file in files}
 
 
@@ -116,7 +142,9 @@ def signed(value: float | None) -> str:
 
 
 def column_groups(methods: list[str]) -> list[dict[str, Any]]:
-    """Return the runs of neighbouring methods of one family, for the head of a table: ``title`` and ``span``."""
+    """Return the runs of neighbouring methods of one family, for the head of a table: ``title`` and
+    ``span``.
+    """
     return [
         {"family": name, "title": FAMILIES[name], "span": len(list(members))}
         for name, members in groupby(methods, key=family)
@@ -130,12 +158,20 @@ def _no_results() -> dict[str, Any]:
     missing = dict.fromkeys(("verification", "forest", "picture", "training", "apart"))
     said = {"headline": "Nothing was trained.", "scope": "", "scope_apart": ""}
     facts = {**said, "verdict": {"compared": 0, "cells": len(published_cells())}, "runs": 0}
-    return {**lists, **missing, **facts, "verdicts": {}, "files": {}, "data": {"files": [], "cells": {}}}
+    return {
+        **lists,
+        **missing,
+        **facts,
+        "verdicts": {},
+        "files": {},
+        "data": {"files": [], "cells": {}},
+    }
 
 
 def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Return what the page says of the results: verdicts, claims, cells."""
-    at, layout = plan.layout.results, plan.layout
+    at = plan.layout.results
+    layout = plan.layout
     comparison, summary, runs = map(read_csv, (at / "comparison.csv", layout.summary, layout.runs))
     metrics = read_table(layout.metrics, [*AXES, "epoch", *REPORTED])
     pages = [(plan, comparison, runs, metrics)]
@@ -144,11 +180,16 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
         pages.append((apart.plan, apart.comparison, apart.runs, apart.metrics))
         shown["apart"] = apart.sections()
     training = training_lines(pd.concat([own for _, _, own, _ in pages]))
-    cells = [line for own, _, done, measured in pages for line in cell_lines(own, done, measured, training)]
+    cells = [
+        line
+        for own, _, done, measured in pages
+        for line in cell_lines(own, done, measured, training)
+    ]
     verdicts = {name: row for _, own, _, _ in pages for name, row in verdicts_by_cell(own).items()}
     expected = plan.config.get("expected")
     verification = verify(summary, Path(expected)) if expected else None
-    with_others, readings = pd.concat([own for _, own, _, _ in pages]), Readings(plan.config)
+    with_others = pd.concat([own for _, own, _, _ in pages])
+    readings = Readings(plan.config)
     facts: dict[str, Any] = {"counts": [], "tried": 0, "runs": {}}
     if is_compared(plan):
         facts = read_json(at / "readings.json")
@@ -158,7 +199,11 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
     compared = [own for _, own, _, _ in pages]
     judging = reading_data(readings, compared, statistics, facts["runs"], plan.config["comparison"])
     every_section = [section for group in reversed(PARTS) for section in shown[group]]
-    beyond = (section["name"] for section in every_section if "beyond" in map(family, section.get("methods", ())))
+    beyond = (
+        section["name"]
+        for section in every_section
+        if "beyond" in map(family, section.get("methods", ()))
+    )
     pictures = (section for section in every_section if "image" in section and section["trials"])
     titles = plan.titles(plan.config["definitions"]["datasets"])
     if apart:
@@ -169,18 +214,27 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
         "headline": headline(with_others, summary, verification),
         "scope": scope(with_others, titles),
         "scope_apart": scope_apart(with_others, titles),
-        "lines": lines(comparison, claims, protocol_cells(summary, plan.table_rows), next(beyond, None)),
+        "lines": lines(
+            comparison, claims, protocol_cells(summary, plan.table_rows), next(beyond, None)
+        ),
         "bars": verdict_counts(comparison),
         "picture": next(pictures, None),
         "forest": {
             "panels": forest.forest_panels(comparison),
-            **{"span": forest.SPAN, "pitch": forest.MOST_PITCH, "width": forest.WIDTH, "height": forest.HEIGHT},
+            **{
+                "span": forest.SPAN,
+                "pitch": forest.MOST_PITCH,
+                "width": forest.WIDTH,
+                "height": forest.HEIGHT,
+            },
         },
         "verdict": verdict_section(plan, comparison, read_json(at / "comparison.json")),
         "claims": claims,
         "named": {name: reading_words(own, readings) for name, own in readings.named.items()},
         "forecasts": read_scores(plan, metrics),
-        "comparisons": [row for own, compared, _, _ in pages for row in comparison_rows(own, compared)],
+        "comparisons": [
+            row for own, compared, _, _ in pages for row in comparison_rows(own, compared)
+        ],
         "apart": verdict_grid(apart.plan, apart.comparison) if apart else None,
         "readings": reading_rows(facts, readings),
         "tried": facts["tried"],
@@ -198,15 +252,21 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
 
 
 def _making(plan: Plan, out: Path) -> dict[str, Any]:
-    """Return what the page says of how the results were made: data, protocol, and what was not run."""
+    """Return what the page says of how the results were made: data, protocol, and what was
+    not run.
+    """
     titles = plan.titles(plan.config["definitions"]["datasets"])
     networks = {plan.network(run.dataset) for run in plan.runs}
     return {
         "datasets": [_dataset(plan, name) for name in plan.datasets],
-        "protocol_yaml": yaml.safe_dump(plan.config["protocol"], sort_keys=False, allow_unicode=True),
+        "protocol_yaml": yaml.safe_dump(
+            plan.config["protocol"], sort_keys=False, allow_unicode=True
+        ),
         "rates": {name: plan.protocol.settings(BASE, name).flat() for name in sorted(networks)},
         "not_run": plan.not_run,
-        "datasets_not_run": {name: title for name, title in titles.items() if name not in plan.datasets},
+        "datasets_not_run": {
+            name: title for name, title in titles.items() if name not in plan.datasets
+        },
         "reference": os.path.relpath(REFERENCE, out.parent),
         "own_data": os.path.relpath(OWN_DATA, out.parent),
     }

@@ -1,4 +1,6 @@
-"""Parts that sections of the report share: files as addresses, downloads, and a figure with its caption."""
+"""Parts that sections of the report share: files as addresses, downloads, and a figure with its
+caption.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,24 @@ from mdpu.pipeline.report.html import contents, figure
 
 FORMATS = {".csv": "CSV", ".tex": "LaTeX"}
 BESIDE = "LaTeX, with the paper’s"  # a table with the paper's numbers beside ours
-WITH_PAPER = "-paper.tex"  # how the name of a LaTeX table ends that has the paper's numbers beside ours
+WITH_PAPER = (
+    "-paper.tex"  # how the name of a LaTeX table ends that has the paper's numbers beside ours
+)
 
 
 def data_url(kind: str, path: Path) -> str:
-    """Return a file of a media type, such as ``image/png``, as an address that holds the file itself."""
+    """Return a file of a media type, such as ``image/png``, as an address that holds the file
+    itself.
+    """
     return f"data:{kind};base64,{base64.b64encode(contents(path)).decode()}"
 
 
 def downloads(files: Iterable[Path]) -> list[dict[str, str]]:
-    """Return tables among files of the results for the template: name, what a reader calls the format, and text.
+    """Return tables among files of the results for the template: name, what a reader calls the
+    format, and text.
 
-    The page holds them itself, so that a report that is passed on keeps its downloads. It shows figures, and their
-    files lie beside it.
+    The page holds them itself, so that a report that is passed on keeps its downloads. It shows
+    figures, and their files lie beside it.
     """
     return [
         {
@@ -45,27 +52,39 @@ def downloads(files: Iterable[Path]) -> list[dict[str, str]]:
 
 
 def seen(plan: Plan, experiment: Experiment, described: pd.DataFrame | None = None) -> str:
-    """Return what a figure of runs shows, for those who do not see it: range, and each method's mean accuracy."""
+    """Return what a figure of runs shows, for those who do not see it: range, and each method's
+    mean accuracy.
+    """
     if not experiment.runs:
         return experiment.title
     keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
-    cells = cells_of(experiment.runs, read_csv(plan.layout.runs) if described is None else described)
+    cells = cells_of(
+        experiment.runs, read_csv(plan.layout.runs) if described is None else described
+    )
     shown = keys.merge(cells, on=list(CELL)).dropna(subset="mean")
     if shown.empty:
         return f"{experiment.title}. Every trial diverged."
     means = shown.groupby("method", sort=False)["mean"].mean().sort_values(ascending=False)
-    each = ", ".join(f"{load_method(str(method)).title} {mean:.1f} %" for method, mean in means.items())
+    each = ", ".join(
+        f"{load_method(str(method)).title} {mean:.1f} %" for method, mean in means.items()
+    )
     datasets = ", ".join(plan.titles(run.dataset for run in experiment.runs).values())
     return (
-        f"{experiment.title}. {len(shown)} cells of {datasets}, with mean accuracies from {shown['mean'].min():.1f} to "
+        f"{experiment.title}. {len(shown)} cells of {datasets}, with mean accuracies from "
+        f"{shown['mean'].min():.1f} to "
         f"{shown['mean'].max():.1f} %. Mean over the cells, by method: {each}."
     )
 
 
 def figure_section(
-    plan: Plan, experiment: Experiment, caption: str, svg: Path, described: pd.DataFrame | None = None
+    plan: Plan,
+    experiment: Experiment,
+    caption: str,
+    svg: Path,
+    described: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
-    """Return a figure for the template: name, title, caption, image, what it shows in words, and its trials.
+    """Return a figure for the template: name, title, caption, image, what it shows in words, and
+    its trials.
 
     `described` are the plan's own runs unless given.
     """
@@ -83,7 +102,8 @@ def figure_section(
 
 def number_of_trials(counts: Collection[int]) -> str:
     """Return numbers of trials in words: ``3 trials``, or ``3 to 5 trials``."""
-    least, most = min(counts), max(counts)
+    least = min(counts)
+    most = max(counts)
     return f"{least} to {most} trials" if least < most else f"{most} trial{'s' if most > 1 else ''}"
 
 

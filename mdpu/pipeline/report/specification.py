@@ -24,25 +24,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NAME, TITLE = "readings", "Every number under every reading"
+NAME = "readings"
+TITLE = "Every number under every reading"
 CAPTION = """\
-A column is a reading of the paper, sorted by the median of ours minus the paper's. The list below names each by its
-number; the configuration has the names on top. Above: the median over its numbers, the middle half (thick) and the
-middle eight tenths (thin), in points of accuracy. The axis is linear to 5 points and logarithmic beyond. In the middle:
-the verdict on each number, those with most readings on top, then those where ours is highest; what is empty was not
-run. Below: where the reading departs from the protocol, our choices that were fixed in advance.
+A column is a reading of the paper, sorted by the median of ours minus the paper's. The list below
+names each by its number; the configuration has the names on top. Above: the median over its
+numbers, the middle half (thick) and the middle eight tenths (thin), in points of accuracy. The axis
+is linear to 5 points and logarithmic beyond. In the middle: the verdict on each number, those with
+most readings on top, then those where ours is highest; what is empty was not run. Below: where the
+reading departs from the protocol, our choices that were fixed in advance.
 """
 # Red, green, blue and opacity of each of `VERDICTS`.
 HEX = ("00744fff", "4a9fdcff", "c3ccd5ff", "e8743fff", "00000000")
 COLOURS = np.array([list(bytes.fromhex(colour)) for colour in HEX], np.uint8)
 LINEAR = 5.0  # points to each side within which the upper axis is linear
-TICKS = np.array([-50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50])  # of the upper axis, those that it reaches
+TICKS = np.array(
+    [-50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50]
+)  # of the upper axis, those that it reaches
 COUNTED = 20  # columns between two numbers below
 LETTER_SHARE = 0.0115  # share of the columns' width that a letter of a name takes
 
 
 class Curve(NamedTuple):
-    """The readings that were tried, sorted by the median difference: a row of each array is a reading."""
+    """The readings that were tried, sorted by the median difference: a row of each array is a
+    reading.
+    """
 
     readings: list[dict[str, str]]
     gaps: np.ndarray  # ours minus the paper's by number, missing where it was not run
@@ -56,14 +62,19 @@ class Curve(NamedTuple):
 
 
 def write_specification(plan: Plan, panel: Panel, svg: Path, pdf: Path, csv: Path) -> None:
-    """Draw a panel that `mdpu.pipeline.evaluate.rejudge.write_readings` returns, and name its columns in a table."""
-    readings, rule = Readings(plan.config), plan.config["comparison"]
+    """Draw a panel that `mdpu.pipeline.evaluate.rejudge.write_readings` returns, and name its
+    columns in a table.
+    """
+    readings = Readings(plan.config)
+    rule = plan.config["comparison"]
     save_figure(specification_figure(panel, readings, rule), svg, pdf)
     write_csv(specification_columns(panel, readings, rule), csv)
 
 
 def specification_curve(panel: Panel, rule: Any) -> Curve:
-    """Return the readings of a panel that were tried, with the numbers that most readings have first."""
+    """Return the readings of a panel that were tried, with the numbers that most readings have
+    first.
+    """
     places = np.array(places_tried(panel), dtype=int)
     own = Panel([panel.readings[place] for place in places], panel.cells, panel.trials[places])
     number = np.isfinite(own.trials).sum(axis=2)
@@ -71,11 +82,15 @@ def specification_curve(panel: Panel, rule: Any) -> Curve:
     order = np.argsort(np.nanmedian(gaps, axis=1), kind="stable")
     rows = np.lexsort((-np.nanmean(gaps, axis=0), -(number > 0).sum(axis=0)))
     judged = verdicts(own, rule)
-    return Curve([own.readings[place] for place in order], gaps[order][:, rows], judged[order][:, rows])
+    return Curve(
+        [own.readings[place] for place in order], gaps[order][:, rows], judged[order][:, rows]
+    )
 
 
 def specification_columns(panel: Panel, readings: Readings, rule: Any) -> pd.DataFrame:
-    """Return a row for each column of the figure: its number, reading, address, numbers, median and verdicts."""
+    """Return a row for each column of the figure: its number, reading, address, numbers, median and
+    verdicts.
+    """
     curve = specification_curve(panel, rule)
     rows = []
     for column, reading in enumerate(curve.readings):
@@ -94,17 +109,23 @@ def specification_columns(panel: Panel, readings: Readings, rule: Any) -> pd.Dat
 
 
 def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
-    """Draw the readings of a panel that were tried: differences, verdicts and departures, one column each."""
+    """Draw the readings of a panel that were tried: differences, verdicts and departures, one
+    column each.
+    """
     curve = specification_curve(panel, rule)
     departures = [readings.departures(reading) for reading in curve.readings]
     marks = [
         (choice, value)
         for choice in readings.choices
-        for value in dict.fromkeys(departed[choice] for departed in departures if choice in departed)
+        for value in dict.fromkeys(
+            departed[choice] for departed in departures if choice in departed
+        )
     ]
 
     heights = [1.7, 2.4, 0.15 * max(1, len(marks))]
-    drawn, axes = draw_panels(3, 1, (0.5 + sum(heights)) / 3, PAGE, sharex=True, height_ratios=heights)
+    drawn, axes = draw_panels(
+        3, 1, (0.5 + sum(heights)) / 3, PAGE, sharex=True, height_ratios=heights
+    )
     upper, middle, lower = axes[:, 0]
     _draw_gaps(upper, curve)
     _name_columns((upper, middle, lower), curve, readings)
@@ -115,7 +136,12 @@ def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
     middle.set_yticks([])
 
     for place, departed in enumerate(departures):
-        lower.plot([place] * len(departed), [marks.index(pair) for pair in departed.items()], ".", color="#000000")
+        lower.plot(
+            [place] * len(departed),
+            [marks.index(pair) for pair in departed.items()],
+            ".",
+            color="#000000",
+        )
     lower.set_yticks(range(len(marks)), labels=[f"{choice}: {value}" for choice, value in marks])
     lower.set_ylim(len(marks) - 0.5, -0.5)
     columns = np.arange(len(curve.readings))
@@ -141,13 +167,21 @@ def _draw_gaps(axis: Axes, curve: Curve) -> None:
     axis.set_yscale("symlog", linthresh=LINEAR)
     bottom, top = axis.get_ylim()
     ticks = [tick for tick in TICKS if min(bottom, -LINEAR) <= tick <= max(top, LINEAR)]
-    axis.set_yticks(ticks, labels=[f"{tick:+d}".replace("-", "−") if tick else "0" for tick in ticks])
+    axis.set_yticks(
+        ticks, labels=[f"{tick:+d}".replace("-", "−") if tick else "0" for tick in ticks]
+    )
     axis.set_ylabel("Ours minus the paper's\n(points)")
 
 
 def _name_columns(axes: Sequence[Axes], curve: Curve, readings: Readings) -> None:
-    """Write the names that the configuration has for readings above their columns, each with a line down to it."""
-    named = {curve.readings.index(own): name for name, own in readings.named.items() if own in curve.readings}
+    """Write the names that the configuration has for readings above their columns, each with a line
+    down to it.
+    """
+    named = {
+        curve.readings.index(own): name
+        for name, own in readings.named.items()
+        if own in curve.readings
+    }
     end = 0.0  # of the last name, as a share of the columns' width
     for column in sorted(named):
         for axis in axes:
@@ -160,14 +194,23 @@ def _name_columns(axes: Sequence[Axes], curve: Curve, readings: Readings) -> Non
             (place, 1.08),
             xycoords=axes[0].get_xaxis_transform(),
             textcoords="axes fraction",
-            arrowprops={"arrowstyle": "-", "color": "0.4", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": "0.4",
+                "linewidth": 0.5,
+                "shrinkA": 0,
+                "shrinkB": 0,
+            },
         )
 
 
 def specification_section(plan: Plan, tried: int) -> dict[str, Any]:
     """Return the figure's section for the template, with a line for each column."""
     csv = plan.layout.table(NAME)
-    seen = f"{TITLE}: {tried} readings, with the verdicts on all numbers and what each reading departs in."
+    seen = (
+        f"{TITLE}: {tried} readings, with the verdicts on all numbers and what each reading "
+        "departs in."
+    )
     return {
         "template": "sections/figure.html.j2",
         "name": NAME,

@@ -1,4 +1,6 @@
-"""One look for all figures: a colour, a dash and a marker per method, safe for colour-blind readers and grey print."""
+"""One look for all figures: a colour, a dash and a marker per method, safe for colour-blind readers
+and grey print.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,14 @@ from typing import Any
 
 from mdpu.pipeline.files import resource
 
-os.environ["MPLBACKEND"] = "agg"  # matplotlib refuses a notebook's, which jobs inherit, where it is not installed
+os.environ["MPLBACKEND"] = (
+    "agg"  # matplotlib refuses a notebook's, which jobs inherit, where it is not installed
+)
 STYLE = resource("mdpu/pipeline/report/paper.mplstyle")
 
-# Okabe and Ito's palette, with olive for yellow, which white hides. The dashes and markers tell the methods apart
-# without colour. Methods of one family share a dash, and a correction keeps its marker in every scope.
+# Okabe and Ito's palette, with olive for yellow, which white hides. The dashes and markers tell the
+# methods apart without colour. Methods of one family share a dash, and a correction keeps its
+# marker in every scope.
 METHOD_STYLES: dict[str, dict[str, Any]] = {
     "ure": {"color": "#D55E00", "linestyle": "-", "marker": "o"},
     "relu": {"color": "#0072B2", "linestyle": "--", "marker": "s"},
@@ -49,7 +54,11 @@ def method_style(method: str) -> dict[str, Any]:
     if method in METHOD_STYLES:
         return METHOD_STYLES[method]
     position = sum(method.encode())
-    return {"color": _SPARE[position % len(_SPARE)], "linestyle": ":", "marker": "xd<>"[position % 4]}
+    return {
+        "color": _SPARE[position % len(_SPARE)],
+        "linestyle": ":",
+        "marker": "xd<>"[position % 4],
+    }
 
 
 def use_house_style() -> None:

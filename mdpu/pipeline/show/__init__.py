@@ -1,7 +1,8 @@
 """Kinds of experiment, one file each, discovered by being here: ``line.py`` is the kind ``line``.
 
-Each defines ``KIND``: what it reads, which files it writes, a function that writes them, and one that returns their
-section of the report. The rule of an experiment calls `write` with the files of `inputs` and `outputs`.
+Each defines ``KIND``: what it reads, which files it writes, a function that writes them, and one
+that returns their section of the report. The rule of an experiment calls `write` with the files of
+`inputs` and `outputs`.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ class Kind:
     write : callable
         From (plan, experiment, inputs, outputs) to nothing: writes the files.
     section : callable
-        From (plan, experiment, outputs) to the variables of its section in the report, among them ``name``, ``title``
-        and ``template``, a file of ``report``.
+        From (plan, experiment, outputs) to the variables of its section in the report, among them
+        ``name``, ``title`` and ``template``, a file of ``report``.
     reads : tuple of str
-        ``runs`` or ``metrics`` if its experiments have runs; ``images`` and ``labels`` of the first dataset that is
-        selected; none if it needs no file.
+        ``runs`` or ``metrics`` if its experiments have runs; ``images`` and ``labels`` of the first
+        dataset that is selected; none if it needs no file.
     files : tuple of str
         Paths in the folder of results, with ``{name}`` for the experiment's name.
     single : tuple of str
@@ -59,8 +60,8 @@ class Kind:
     caption : callable
         From an experiment to the text below its figure.
     check : callable
-        From (definition with inherited axes, configuration, the definition's key) to nothing: raises `UserError` for
-        mistakes that a schema cannot express.
+        From (definition with inherited axes, configuration, the definition's key) to nothing:
+        raises `UserError` for mistakes that a schema cannot express.
     """
 
     write: Callable[[Plan, Experiment, Inputs, Outputs], None]
@@ -96,26 +97,41 @@ def check(config: Config) -> None:
     for name, definition in config["definitions"]["experiments"].items():
         where = f"config key definitions.experiments.{name}"
         known(definition["kind"], available_kinds(), f"{where}.kind")
-        kind, spec = load_kind(definition["kind"]), with_axes(definition, config)
+        kind = load_kind(definition["kind"])
+        spec = with_axes(definition, config)
         options = {"type": "object", "additionalProperties": False, "properties": kind.options}
         error = best_match(Draft202012Validator(options).iter_errors(spec.get("options", {})))
         if error is not None:
             raise UserError(explain(error, f"definitions.experiments.{name}.options"))
         one = f"an experiment of kind {definition['kind']}"
         if kind.has_runs != ("tuple_size" in spec):
-            raise UserError(f"{where}.tuple_size: {one} {'needs' if kind.has_runs else 'takes no'} tuple sizes")
+            raise UserError(
+                f"{where}.tuple_size: {one} {'needs' if kind.has_runs else 'takes no'} tuple sizes"
+            )
         for axis in (kind.single if kind.laws else ("law", *kind.single)) if kind.has_runs else ():
             if any(isinstance(values, list) and len(values) > 1 for values in _values(spec, axis)):
                 words = axis.replace("_", " ")
-                raise UserError(f"{where}.{axis}: {one} shows one {words}, but several are given; make it several")
+                raise UserError(
+                    f"{where}.{axis}: {one} shows one {words}, but several are given; make it "
+                    "several"
+                )
         kind.check(spec, config, where)
 
 
 def _values(spec: Mapping[str, Any], axis: str) -> list[Any]:
-    """Return the values of an axis in each grid of a definition; those of several grids together, and by dataset."""
+    """Return the values of an axis in each grid of a definition; those of several grids together,
+    and by dataset.
+    """
     asked = [grid[axis] for grid in grids(spec)]
     together = [list(dict.fromkeys(map(str, asked)))] if len(asked) > 1 else []
-    return [*together, *(value for one in asked for value in (one.values() if isinstance(one, Mapping) else [one]))]
+    return [
+        *together,
+        *(
+            value
+            for one in asked
+            for value in (one.values() if isinstance(one, Mapping) else [one])
+        ),
+    ]
 
 
 def outputs(plan: Plan, name: str) -> list[Path]:
@@ -125,29 +141,44 @@ def outputs(plan: Plan, name: str) -> list[Path]:
 
 
 def settings(plan: Plan, name: str) -> dict[str, Any]:
-    """Return everything in the configuration that affects the files of an experiment, ready for JSON."""
+    """Return everything in the configuration that affects the files of an experiment, ready for
+    JSON.
+    """
     experiment = plan.experiment(name)
     runs = experiment.runs
-    names = {*selected(plan.config, "datasets")[:1], *(run.dataset for run in runs), *experiment.not_run}
+    names = {
+        *selected(plan.config, "datasets")[:1],
+        *(run.dataset for run in runs),
+        *experiment.not_run,
+    }
     return {
         "title": experiment.title,
         "options": dict(experiment.options),
         "runs": digest([astuple(run) for run in runs]),
         "not_run": experiment.not_run,
-        "datasets": {name: [plan.dataset(name).get(key) for key in ("title", "published")] for name in sorted(names)},
-        "variants": {name: plan.protocol.variant(name) for name in sorted({run.variant for run in runs})},
+        "datasets": {
+            name: [plan.dataset(name).get(key) for key in ("title", "published")]
+            for name in sorted(names)
+        },
+        "variants": {
+            name: plan.protocol.variant(name) for name in sorted({run.variant for run in runs})
+        },
         "level": plan.config["comparison"]["level"],
     }
 
 
 def write(plan: Plan, name: str, inputs: Inputs, outputs: Outputs) -> None:
-    """Write the files of an experiment, which `outputs` returns, from the inputs that its kind reads."""
+    """Write the files of an experiment, which `outputs` returns, from the inputs that its kind
+    reads.
+    """
     experiment = plan.experiment(name)
     load_kind(experiment.kind).write(plan, experiment, inputs, list(map(Path, outputs)))
 
 
 def sections(plan: Plan) -> dict[str, list[dict[str, Any]]]:
-    """Return the section of each experiment for the report, tables first, by the key in `PARTS` of its part."""
+    """Return the section of each experiment for the report, tables first, by the key in `PARTS` of
+    its part.
+    """
     groups: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
     files = {name: outputs(plan, name) for name in plan.experiments}
     for name in sorted(files, key=lambda name: files[name][0].suffix != ".csv"):
@@ -158,10 +189,14 @@ def sections(plan: Plan) -> dict[str, list[dict[str, Any]]]:
 
 
 def reported(plan: Plan, experiment: Experiment, metrics: Path) -> pd.DataFrame:
-    """Return the reported accuracy of an experiment's runs, the methods in the order that it lists them in."""
+    """Return the reported accuracy of an experiment's runs, the methods in the order that it lists
+    them in.
+    """
     accuracies = run_accuracies(read_histories(experiment.runs, metrics), plan.protocol.reporting)
     methods = list(dict.fromkeys(run.method for run in experiment.runs))
-    return accuracies.sort_values("method", key=lambda column: column.map(methods.index), kind="stable")
+    return accuracies.sort_values(
+        "method", key=lambda column: column.map(methods.index), kind="stable"
+    )
 
 
 def figure_kind(
@@ -171,7 +206,9 @@ def figure_kind(
     files: tuple[str, ...] = FIGURE,
     **contract: Any,
 ) -> Kind:
-    """Return a kind that is one figure: what draws it, its caption, and other attributes of `Kind`."""
+    """Return a kind that is one figure: what draws it, its caption, and other attributes of
+    `Kind`.
+    """
 
     def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) -> None:
         save_figure(draw(plan, experiment, inputs), *outputs[:2])

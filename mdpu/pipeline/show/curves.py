@@ -21,18 +21,22 @@ if TYPE_CHECKING:
 REFERENCE_EPOCHS = 10
 STEEP = 0.1  # share of the epochs, the first ones, that do not decide the range of an axis
 SMOOTHED = 0.09  # share of the epochs that a point of a curve averages
-LINEAR_RISK = 1.0  # the risk axis is linear in [-1, 1] and logarithmic beyond: the URE's risk never stops falling
+# the risk axis is linear in [-1, 1] and logarithmic beyond: the URE's risk never stops falling
+LINEAR_RISK = 1.0
 CAPTION = """\
-Training risk (the uncorrected, unbiased estimate, averaged over the epoch's minibatches) and test accuracy per epoch,
-each a running mean over a tenth of the epochs. A thick line is the mean over trials, a thin one a trial. Panels of one
-dataset have the same axes. Their heights fit the epochs after the first tenth, so a steep beginning may leave the
-panel. Where the risk axis goes below -10 it is linear between -1 and 1 and logarithmic beyond. Controls are horizontal
-lines at the mean of their last 10 epochs. One that lies outside of the axis is named above it.
+Training risk (the uncorrected, unbiased estimate, averaged over the epoch's minibatches) and test
+accuracy per epoch, each a running mean over a tenth of the epochs. A thick line is the mean over
+trials, a thin one a trial. Panels of one dataset have the same axes. Their heights fit the epochs
+after the first tenth, so a steep beginning may leave the panel. Where the risk axis goes below -10
+it is linear between -1 and 1 and logarithmic beyond. Controls are horizontal lines at the mean of
+their last 10 epochs. One that lies outside of the axis is named above it.
 """
 
 
 class Panel(NamedTuple):
-    """Axes of risk and of accuracy, the accuracies of controls, and those of trials after the steep first epochs."""
+    """Axes of risk and of accuracy, the accuracies of controls, and those of trials after the steep
+    first epochs.
+    """
 
     risk: Axes
     accuracy: Axes
@@ -48,13 +52,16 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
 
 
 def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
-    """Draw a panel of training risk above one of test accuracy per dataset, prior and tuple size."""
+    """Draw a panel of training risk above one of test accuracy per dataset, prior and tuple
+    size.
+    """
     metrics = metrics.assign(accuracy=100 * metrics["accuracy"])
     keys = metrics[["dataset", "prior", "tuple_size"]].drop_duplicates()
     order = [*datasets]
     found = set(keys.itertuples(index=False, name=None))
     panels = sorted(found, key=lambda key: (key[2], order.index(key[0]), key[1]))
-    # As in the paper, each tuple size has rows of its own; a single dataset and prior has its sizes side by side.
+    # As in the paper, each tuple size has rows of its own; a single dataset and prior has its sizes
+    # side by side.
     per_size = len({(dataset, prior) for dataset, prior, _ in panels})
     columns = drawing.panel_columns(per_size if per_size > 1 else len(panels))
     rows = -(-len(panels) // columns)
@@ -64,7 +71,9 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
     methods, controls = drawing.competitors_and_controls(metrics)
     by_dataset: dict[str, list[Panel]] = {}
     for place, (dataset, prior, size) in enumerate(panels):
-        shown = metrics[(metrics[["dataset", "prior", "tuple_size"]] == [dataset, prior, size]).all(axis=1)]
+        shown = metrics[
+            (metrics[["dataset", "prior", "tuple_size"]] == [dataset, prior, size]).all(axis=1)
+        ]
         risk, accuracy = axes[place // columns * 2 : place // columns * 2 + 2, place % columns]
         _smoothed(risk, shown, "risk", methods)
         later = _smoothed(accuracy, shown, "accuracy", methods)
@@ -83,32 +92,50 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
             risk.set_ylabel("Training risk")
             accuracy.set_ylabel("Test accuracy (%)")
     for dataset, group in by_dataset.items():
-        _share_axes(group, metrics[(metrics["dataset"] == dataset) & metrics["method"].isin(methods)])
+        _share_axes(
+            group, metrics[(metrics["dataset"] == dataset) & metrics["method"].isin(methods)]
+        )
     drawing.legend_below(figure)
     return figure
 
 
-def _smoothed(axis: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str]) -> list[float]:
-    """Draw running means of a measure: a thin line for each trial, a thick one for all trials of a method.
+def _smoothed(
+    axis: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str]
+) -> list[float]:
+    """Draw running means of a measure: a thin line for each trial, a thick one for all trials of a
+    method.
 
     Returns the values of the thin lines after the steep first epochs.
     """
     later: list[float] = []
     for method in methods:
-        trials = metrics[metrics["method"] == method].pivot(index="epoch", columns="seed", values=measure)
+        trials = metrics[metrics["method"] == method].pivot(
+            index="epoch", columns="seed", values=measure
+        )
         if trials.empty:
             continue
         window = max(1, round(SMOOTHED * len(trials)))
-        smooth = trials.rolling(window, center=True, min_periods=1).mean().iloc[:: max(1, window // 3)]
-        style, title = method_style(method), load_method(method).title
+        smooth = (
+            trials.rolling(window, center=True, min_periods=1).mean().iloc[:: max(1, window // 3)]
+        )
+        style = method_style(method)
+        title = load_method(method).title
         axis.plot(smooth.index, smooth, color=style["color"], linewidth=0.4, alpha=0.5)
-        axis.plot(smooth.index, smooth.mean(axis=1), **style, markevery=max(1, len(smooth) // 8), label=title)
+        axis.plot(
+            smooth.index,
+            smooth.mean(axis=1),
+            **style,
+            markevery=max(1, len(smooth) // 8),
+            label=title,
+        )
         later += smooth[smooth.index > STEEP * trials.index.max()].to_numpy().ravel().tolist()
     return later
 
 
 def _share_axes(panels: Sequence[Panel], metrics: pd.DataFrame) -> None:
-    """Give the panels of one dataset the same vertical axes, wide enough for what differs after the first epochs."""
+    """Give the panels of one dataset the same vertical axes, wide enough for what differs after the
+    first epochs.
+    """
     later = metrics[metrics["epoch"] > STEEP * metrics["epoch"].max()]
     means = later.groupby(["prior", "tuple_size", "method", "epoch"])["risk"].mean()
     lowest = means.min()

@@ -17,7 +17,9 @@ CAPTION = "Losses of a score z against a label t, as the code defines them."
 
 
 def loss_rows() -> pd.DataFrame:
-    """Return a row per loss of Table I: its name ``loss``, ``title``, ``notation`` and ``formula``, both in LaTeX."""
+    """Return a row per loss of Table I: its name ``loss``, ``title``, ``notation`` and ``formula``,
+    both in LaTeX.
+    """
     from mdpu.losses import LOSSES
 
     rows = [

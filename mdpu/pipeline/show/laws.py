@@ -1,4 +1,6 @@
-"""Several laws of tuples: settings down the side, accuracy across, marginal against joint against supervised."""
+"""Several laws of tuples: settings down the side, accuracy across, marginal against joint against
+supervised.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CAPTION = """\
-Test accuracy by the law of the tuples, the mean over trials. Orange methods see the members of tuples by themselves,
-blue ones the joint law of the members; the black line is training on true labels. A bar leads from the best orange
-method to bag-relu. Where there is no orange mark, members are positive as often as unlabeled images, and no risk of
-single members exists. Similar pairs at 1/2 do not say which class is which; the better of both is shown. A mark at the
-left edge lies beyond it. The settings with the longest bars come first.
+Test accuracy by the law of the tuples, the mean over trials. Orange methods see the members of
+tuples by themselves, blue ones the joint law of the members; the black line is training on true
+labels. A bar leads from the best orange method to bag-relu. Where there is no orange mark, members
+are positive as often as unlabeled images, and no risk of single members exists. Similar pairs at
+1/2 do not say which class is which; the better of both is shown. A mark at the left edge lies
+beyond it. The settings with the longest bars come first.
 """
 REFERENCE = "bag-relu"
 COLOURS = {"marginal": "#D55E00", "joint": "#0072B2", "control": "#000000"}
@@ -38,7 +41,13 @@ SETTING = ["law", "tuple_size", "prior"]
 def family(method: str) -> str:
     """Return what a method sees: ``marginal``, ``joint``, or ``control`` for true labels."""
     known = load_method(method)
-    return "control" if known.control else "marginal" if known.objective == "risks:CorrectedRisk" else "joint"
+    return (
+        "control"
+        if known.control
+        else "marginal"
+        if known.objective == "risks:CorrectedRisk"
+        else "joint"
+    )
 
 
 def setting_title(law: str, tuple_size: int, prior: str, usual: str) -> str:
@@ -50,26 +59,39 @@ def setting_title(law: str, tuple_size: int, prior: str, usual: str) -> str:
     return words.get(kind, law).format(*numbers) + group + aside
 
 
-def law_cells(accuracies: pd.DataFrame, laws: Mapping[tuple[str, int], Law], level: float) -> pd.DataFrame:
+def law_cells(
+    accuracies: pd.DataFrame, laws: Mapping[tuple[str, int], Law], level: float
+) -> pd.DataFrame:
     """Return a row per cell, beside what its law, of `laws` by name and tuple size, says.
 
-    The row has the axes of the cell and what `summarize` gives. Where neither law nor prior names the classes, accuracy
-    is the better of both names. The t interval of the mean is ``low`` to ``high``. ``family`` is the method's. The
-    information of a tuple, ``joint`` and ``marginal``, is in nats. ``above`` is `REFERENCE` less the method in points,
-    with Welch's interval. All intervals have the `level`.
+    The row has the axes of the cell and what `summarize` gives. Where neither law nor prior names
+    the classes, accuracy is the better of both names. The t interval of the mean is ``low`` to
+    ``high``. ``family`` is the method's. The information of a tuple, ``joint`` and ``marginal``, is
+    in nats. ``above`` is `REFERENCE` less the method in points, with Welch's interval. All
+    intervals have the `level`.
     """
     from scipy.stats import t
 
     settings = accuracies[SETTING].itertuples(index=False, name=None)
-    unnamed = [prior == "0.5" and laws[law, size].identifies() == ("mirror", 0.5) for law, size, prior in settings]
+    unnamed = [
+        prior == "0.5" and laws[law, size].identifies() == ("mirror", 0.5)
+        for law, size, prior in settings
+    ]
     accuracy = accuracies["accuracy"]
     cells = summarize(
-        accuracies.assign(accuracy=accuracy.mask(np.array(unnamed), np.maximum(accuracy, 100 - accuracy)))
+        accuracies.assign(
+            accuracy=accuracy.mask(np.array(unnamed), np.maximum(accuracy, 100 - accuracy))
+        )
     )
     cells["valid"] = valid = cells["trials"] - cells["diverged"]
     half = t.ppf((1 + level) / 2, (valid - 1).clip(lower=1)) * cells["std"] / np.sqrt(valid)
-    cells = cells.assign(low=cells["mean"] - half, high=cells["mean"] + half, family=cells["method"].map(family))
-    told = [(laws[law, size], float(prior)) for law, size, prior in cells[SETTING].itertuples(index=False)]
+    cells = cells.assign(
+        low=cells["mean"] - half, high=cells["mean"] + half, family=cells["method"].map(family)
+    )
+    told = [
+        (laws[law, size], float(prior))
+        for law, size, prior in cells[SETTING].itertuples(index=False)
+    ]
     cells["joint"] = [law.joint_information(prior) for law, prior in told]
     cells["marginal"] = [law.marginal_information(prior) for law, prior in told]
     others = [axis for axis in CELL if axis != "method"]
@@ -77,7 +99,9 @@ def law_cells(accuracies: pd.DataFrame, laws: Mapping[tuple[str, int], Law], lev
     beside = cells[others].merge(own, on=others, how="left")
     reference = Trials(beside["mean"], beside["std"], beside["valid"])
     low, high = welch_interval(reference, Trials(cells["mean"], cells["std"], valid), level)
-    return cells.drop(columns="valid").assign(above=beside["mean"] - cells["mean"], above_low=low, above_high=high)
+    return cells.drop(columns="valid").assign(
+        above=beside["mean"] - cells["mean"], above_low=low, above_high=high
+    )
 
 
 def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
@@ -94,18 +118,43 @@ def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
         for setting, place in places.items():
             ends = best.get((*setting, dataset)), joint.get((*setting, dataset))
             if None not in ends:
-                axis.plot(ends, [place, place], color="#56B4E9", linewidth=4, alpha=0.5, solid_capstyle="butt")
+                axis.plot(
+                    ends,
+                    [place, place],
+                    color="#56B4E9",
+                    linewidth=4,
+                    alpha=0.5,
+                    solid_capstyle="butt",
+                )
         for method in dict.fromkeys(shown["method"]):
-            of, seen = family(method), shown[shown["method"] == method].dropna(subset="mean")
-            heights = [places[setting] for setting in seen[SETTING].itertuples(index=False, name=None)]
-            look: dict[str, Any] = {"color": COLOURS[of], "markerfacecolor": COLOURS[of] if of == "joint" else "none"}
+            of = family(method)
+            seen = shown[shown["method"] == method].dropna(subset="mean")
+            heights = [
+                places[setting] for setting in seen[SETTING].itertuples(index=False, name=None)
+            ]
+            look: dict[str, Any] = {
+                "color": COLOURS[of],
+                "markerfacecolor": COLOURS[of] if of == "joint" else "none",
+            }
             look |= {"marker": "|" if of == "control" else method_style(method)["marker"]}
-            look |= {"markersize": 9 if of == "control" else 6 if method == REFERENCE else 4.5, "linestyle": "none"}
+            look |= {
+                "markersize": 9 if of == "control" else 6 if method == REFERENCE else 4.5,
+                "linestyle": "none",
+            }
             label = load_method(method).title
-            axis.plot(seen["mean"].clip(lower=LEAST), heights, **look, clip_on=False, zorder=3, label=label)
+            axis.plot(
+                seen["mean"].clip(lower=LEAST),
+                heights,
+                **look,
+                clip_on=False,
+                zorder=3,
+                label=label,
+            )
         entitle(axis, literal(title), beside=1.4)
         axis.set(xlim=(LEAST, 100), xlabel="Test accuracy (%)", ylim=(0.6 - len(places), 0.6))
-        labels = [setting_title(str(law), int(size), str(prior), usual) for law, size, prior in places]
+        labels = [
+            setting_title(str(law), int(size), str(prior), usual) for law, size, prior in places
+        ]
         axis.set_yticks(list(places.values()), labels=labels)
         axis.tick_params(axis="y", length=0)
     legend_below(figure)
@@ -114,12 +163,19 @@ def laws_figure(cells: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
 
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw the cells of an experiment of this kind, and write them as CSV."""
-    laws = {(run.law, run.tuple_size): plan.law(run) or Law.dominant(run.tuple_size) for run in experiment.runs}
-    cells = law_cells(reported(plan, experiment, inputs["metrics"]), laws, plan.config["comparison"]["level"])
+    laws = {
+        (run.law, run.tuple_size): plan.law(run) or Law.dominant(run.tuple_size)
+        for run in experiment.runs
+    }
+    cells = law_cells(
+        reported(plan, experiment, inputs["metrics"]), laws, plan.config["comparison"]["level"]
+    )
     write_csv(cells, plan.layout.table(experiment.name))
     order = list(dict.fromkeys(run.method for run in experiment.runs))
     cells = cells.sort_values("method", key=lambda methods: methods.map(order.index), kind="stable")
     return laws_figure(cells, plan.titles(run.dataset for run in experiment.runs))
 
 
-KIND = figure_kind(draw, CAPTION, files=(*FIGURE, "tables/{name}.csv"), single=("variant", "loss"), laws=True)
+KIND = figure_kind(
+    draw, CAPTION, files=(*FIGURE, "tables/{name}.csv"), single=("variant", "loss"), laws=True
+)

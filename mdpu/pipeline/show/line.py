@@ -1,7 +1,8 @@
-"""Test accuracy along an axis: the number of tuples (the shape of Figure 4), their size, or how wrong an assumption is.
+"""Test accuracy along an axis: the number of tuples (the shape of Figure 4), their size, or how
+wrong an assumption is.
 
-``options: {along: ...}`` names it. ``n`` and ``tuple_size`` are axes of the grid; ``prior_offset`` and ``broken`` are
-keys of the protocol, in which alone the variants depart from it.
+``options: {along: ...}`` names it. ``n`` and ``tuple_size`` are axes of the grid; ``prior_offset``
+and ``broken`` are keys of the protocol, in which alone the variants depart from it.
 """
 
 from __future__ import annotations
@@ -22,16 +23,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CAPTION = """\
-Test accuracy against {}. A line is the mean over trials, its band one standard deviation to each side; trials that
-diverged are left out. Controls, where they were run, are thin lines without a band. Panels of one dataset have the same
-axes.
+Test accuracy against {}. A line is the mean over trials, its band one standard deviation to each
+side; trials that diverged are left out. Controls, where they were run, are thin lines without a
+band. Panels of one dataset have the same axes.
 """
 # The label of the axis, how many make one on it, and its words in the caption.
 LABELS = {
     "n": ("Tuples $n$ (thousands)", 1000, "the number of tuples"),
     "tuple_size": ("Tuple size $M$", 1, "the size of tuples"),
     "prior_offset": ("Assumed minus true prior", 1, "the error of the prior that methods are told"),
-    "broken": ("Share of broken tuples", 1, "the share of tuples that hold fewer positives than negatives"),
+    "broken": (
+        "Share of broken tuples",
+        1,
+        "the share of tuples that hold fewer positives than negatives",
+    ),
 }
 PARTS = {"prior_offset": "training", "broken": "sampling"}  # of the protocol, where the key stands
 
@@ -47,18 +52,26 @@ def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
-    accuracies, along = reported(plan, experiment, inputs["metrics"]), experiment.options.get("along", "n")
+    accuracies = reported(plan, experiment, inputs["metrics"])
+    along = experiment.options.get("along", "n")
     if along in PARTS:
-        offsets = {name: plan.protocol.variant(name)[PARTS[along]][along] for name in set(accuracies["variant"])}
+        offsets = {
+            name: plan.protocol.variant(name)[PARTS[along]][along]
+            for name in set(accuracies["variant"])
+        }
         accuracies[along] = accuracies["variant"].map(offsets)
     datasets = plan.titles(run.dataset for run in experiment.runs)
     return line_figure(accuracies, datasets, along)
 
 
 def line_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: str) -> Figure:
-    """Draw test accuracy against the column `along`: a panel per dataset, given titles by name, size, prior and n."""
+    """Draw test accuracy against the column `along`: a panel per dataset, given titles by name,
+    size, prior and n.
+    """
     methods, controls = drawing.competitors_and_controls(accuracies)
-    several = accuracies.groupby("dataset")["n"].nunique().max() > 1  # else n follows from the dataset
+    several = (
+        accuracies.groupby("dataset")["n"].nunique().max() > 1
+    )  # else n follows from the dataset
     held = [axis for axis in ("tuple_size", "prior", *(["n"] if several else [])) if axis != along]
     rows = sorted(set(accuracies[held].itertuples(index=False, name=None)))
     there = set(accuracies[["dataset", *held]].itertuples(index=False, name=None))
@@ -78,7 +91,8 @@ def line_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: st
             thin = {**method_style(control), "marker": "", "linewidth": 1}
             axis.plot(means.index, means, **thin, label=load_method(control).title)
         by_value = own.groupby([*held, "method", along])["accuracy"]
-        means, spread = by_value.mean(), by_value.std().fillna(0)
+        means = by_value.mean()
+        spread = by_value.std().fillna(0)
         is_control = means.index.get_level_values("method").isin(controls)
         ends = [*(means - spread)[~is_control], *(means + spread)[~is_control]]
         drawing.share_range([axis], ends, beyond=means[is_control])

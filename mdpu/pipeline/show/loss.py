@@ -1,7 +1,7 @@
 """Test accuracy under several losses: what Figure 5 is about.
 
-The paper has a panel per loss. Here the losses of one dataset and method stand side by side in one panel: the figure is
-transposed.
+The paper has a panel per loss. Here the losses of one dataset and method stand side by side in one
+panel: the figure is transposed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 TICK_LETTERS = 16
 TICKS = 6  # at most, along the accuracies of a panel
 CAPTION = """\
-Test accuracy with each loss, side by side per dataset, so that points which coincide say that the loss does not
-matter. A point is the mean over trials, its bar one standard deviation to each side; trials that diverged are
-left out. The paper's figure has a panel per loss and all methods in it; this one is transposed.
+Test accuracy with each loss, side by side per dataset, so that points which coincide say that the
+loss does not matter. A point is the mean over trials, its bar one standard deviation to each side;
+trials that diverged are left out. The paper's figure has a panel per loss and all methods in it;
+this one is transposed.
 """
 DEAD_RAMP = """\
-The ramp loss is the paper's as printed in Table I. It has no slope on points that are misclassified, so nothing is
-learned with it, and its points stay near chance.
+The ramp loss is the paper's as printed in Table I. It has no slope on points that are
+misclassified, so nothing is learned with it, and its points stay near chance.
 """
 
 
@@ -42,37 +43,56 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
 
 
 def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
-    """Draw the accuracies that each method (across) reaches with each loss, by tuple size and prior (down).
+    """Draw the accuracies that each method (across) reaches with each loss, by tuple size and prior
+    (down).
 
-    The datasets of a panel stand from top to bottom. Where all trials of a loss diverged, the panel says so.
+    The datasets of a panel stand from top to bottom. Where all trials of a loss diverged, the panel
+    says so.
     """
     methods = [method for group in drawing.competitors_and_controls(accuracies) for method in group]
     rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
     losses = [loss for loss in LOSS_STYLES if loss in set(accuracies["loss"])]
     places = {dataset: -place for place, dataset in enumerate(datasets)}
-    offsets = dict(zip(losses, np.linspace(0.24, -0.24, len(losses)) if len(losses) > 1 else [0.0], strict=True))
+    offsets = dict(
+        zip(
+            losses, np.linspace(0.24, -0.24, len(losses)) if len(losses) > 1 else [0.0], strict=True
+        )
+    )
     height = 0.5 + 0.36 * max(2, len(datasets))
     figure, axes = drawing.draw_panels(len(rows), len(methods), height, sharex=True, sharey=True)
     keys = [(method, size, prior) for size, prior in rows for method in methods]
     for axis, (method, size, prior) in zip(axes.flat, keys, strict=True):
-        shown = accuracies[(accuracies[["method", "tuple_size", "prior"]] == [method, size, prior]).all(axis=1)]
+        shown = accuracies[
+            (accuracies[["method", "tuple_size", "prior"]] == [method, size, prior]).all(axis=1)
+        ]
         for loss in losses:
             cells = shown[shown["loss"] == loss].groupby("dataset")["accuracy"].agg(["mean", "std"])
             heights = np.array([places[dataset] + offsets[loss] for dataset in cells.index])
-            title = loss.replace("-", " ").capitalize()  # the loss knows its own, but would load torch
+            title = loss.replace(
+                "-", " "
+            ).capitalize()  # the loss knows its own, but would load torch
             points = {**LOSS_STYLES[loss], "linestyle": "none", "elinewidth": 1, "label": title}
             axis.errorbar(cells["mean"], heights, xerr=cells["std"].fillna(0), **points)
             for place in heights[cells["mean"].isna().to_numpy()]:
-                form = {"ha": "right", "va": "center", "fontsize": 7, "transform": axis.get_yaxis_transform()}
+                form = {
+                    "ha": "right",
+                    "va": "center",
+                    "fontsize": 7,
+                    "transform": axis.get_yaxis_transform(),
+                }
                 ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
                 axis.text(0.98, place, f"{title} diverged", **form, bbox=ground)
         for place in range(1, len(datasets)):
             axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
         axis.grid(visible=False, axis="y")
         axis.locator_params(axis="x", nbins=TICKS)
-        drawing.entitle(axis, load_method(method).title, drawing.size_name(size).lower(), f"$\\pi_+ = {prior}$")
+        drawing.entitle(
+            axis, load_method(method).title, drawing.size_name(size).lower(), f"$\\pi_+ = {prior}$"
+        )
         literals = map(drawing.literal, datasets.values())
-        names = [textwrap.fill(name, TICK_LETTERS, max_lines=2, placeholder=" …") for name in literals]
+        names = [
+            textwrap.fill(name, TICK_LETTERS, max_lines=2, placeholder=" …") for name in literals
+        ]
         axis.set_yticks(list(places.values()), labels=names)
         axis.tick_params(axis="y", length=0)
         axis.set_ylim(0.5 - len(datasets), 0.5)

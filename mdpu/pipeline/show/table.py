@@ -22,30 +22,41 @@ EMPTY = "not run"
 
 
 def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) -> None:
-    """Write an experiment of this kind as CSV, beside the published values, and as LaTeX without and with them."""
+    """Write an experiment of this kind as CSV, beside the published values, and as LaTeX without
+    and with them.
+    """
     beside = table_cells(plan, experiment, read_csv(inputs["runs"]))
     table, *papers = outputs
     write_csv(beside, table)
-    datasets, methods = plan.titles(beside["dataset"]), list(dict.fromkeys(beside["method"]))
+    datasets = plan.titles(beside["dataset"])
+    methods = list(dict.fromkeys(beside["method"]))
     not_run = list(missing_datasets(plan, experiment).values())
-    title = f"{experiment.title}. {caption(beside, datasets, plan.protocol.reporting['average_last'])}"
+    title = (
+        f"{experiment.title}. {caption(beside, datasets, plan.protocol.reporting['average_last'])}"
+    )
     published = list(dict.fromkeys(beside.loc[beside["published_mean"].notna(), "method"]))
     for file, both in zip(papers, ([], published), strict=True):
         write_text(file, latex_table(beside, datasets, methods, title, file.stem, not_run, both))
 
 
 def table_cells(plan: Plan, experiment: Experiment, described: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of an experiment beside the published ones, in its order, with its own trials alone.
+    """Return the cells of an experiment beside the published ones, in its order, with its own
+    trials alone.
 
-    `described` are runs as `mdpu.pipeline.evaluate.provenance.describe_runs` returns them, also of other experiments.
+    `described` are runs as `mdpu.pipeline.evaluate.provenance.describe_runs` returns them, also of
+    other experiments.
     """
     keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
-    cells = keys.merge(cells_of(experiment.runs, described), on=list(CELL), how="left", validate="one_to_one")
+    cells = keys.merge(
+        cells_of(experiment.runs, described), on=list(CELL), how="left", validate="one_to_one"
+    )
     return beside_published(cells, plan.published_names)
 
 
 def best_methods(cells: pd.DataFrame) -> pd.Series:
-    """Return, per cell, whether its mean is its row's highest to the two printed decimals; controls do not compete."""
+    """Return, per cell, whether its mean is its row's highest to the two printed decimals; controls
+    do not compete.
+    """
     control = cells["method"].map(lambda method: load_method(method).control)
     means = cells["mean"].round(2).mask(control)
     return means == means.groupby([cells[key] for key in ROW_HEADINGS]).transform("max")
@@ -56,12 +67,15 @@ def caption(cells: pd.DataFrame, datasets: Mapping[str, str], average_last: obje
     return " ".join(filter(None, caption_parts(cells, datasets, average_last).values()))
 
 
-def caption_parts(cells: pd.DataFrame, datasets: Mapping[str, str], average_last: object) -> dict[str, str]:
+def caption_parts(
+    cells: pd.DataFrame, datasets: Mapping[str, str], average_last: object
+) -> dict[str, str]:
     """Return what the numbers of a table mean, sentence by sentence; a part may be empty.
 
-    ``trials``: unit, trials and epochs, of which `average_last` of the reporting are averaged; ``sizes``: the numbers
-    of tuples; ``best``: what is bold; ``each``: the trials of each method; ``scopes``: what corrections apply to;
-    ``precision``: which cells were not all trained in float32.
+    ``trials``: unit, trials and epochs, of which `average_last` of the reporting are averaged;
+    ``sizes``: the numbers of tuples; ``best``: what is bold; ``each``: the trials of each method;
+    ``scopes``: what corrections apply to; ``precision``: which cells were not all trained in
+    float32.
     """
     epochs = epochs_in_words(cells, average_last)
     counts = number_of_trials([int(count) for count in cells["trials"]])
@@ -72,7 +86,8 @@ def caption_parts(cells: pd.DataFrame, datasets: Mapping[str, str], average_last
     groups = by_number(trials, lambda method: load_method(method).title)
     each = "; ".join(f"{', '.join(titles)} {count}" for count, titles in groups)
     return {
-        "trials": f"Test accuracy in percent, mean ± standard deviation over {counts}, each {epochs}.",
+        "trials": f"Test accuracy in percent, mean ± standard deviation over {counts}, each "
+        f"{epochs}.",
         "sizes": f"n = {first:,}{spread}.",
         "best": "The best method of a row is bold.",
         "each": f"Trials: {each}." if len(groups) > 1 else "",
@@ -91,8 +106,15 @@ def by_number(numbers: pd.Series, title: Callable[[str], str]) -> list[tuple[int
 
 def scopes(cells: pd.DataFrame) -> str:
     """Return what the corrections of a table apply to, where it is not the whole risk."""
-    meanings = {"class": "the positive and the negative part", "part": "the tuples’ and the unlabeled part"}
-    named = [f"{words} ({name})" for name, words in meanings.items() if cells["method"].str.endswith(f"-{name}").any()]
+    meanings = {
+        "class": "the positive and the negative part",
+        "part": "the tuples’ and the unlabeled part",
+    }
+    named = [
+        f"{words} ({name})"
+        for name, words in meanings.items()
+        if cells["method"].str.endswith(f"-{name}").any()
+    ]
     if not named:
         return ""
     return f"A correction is of the whole risk unless it names its parts: {'; or '.join(named)}."
@@ -116,15 +138,21 @@ def latex_table(
 ) -> str:
     """Return the table as LaTeX, the best method of each row in bold.
 
-    The titles of datasets are in their order; those that were not run go on a line of their own. Methods in `both` have
-    the paper's numbers beside ours, as `mdpu.pipeline.evaluate.published.beside_published` returns them.
+    The titles of datasets are in their order; those that were not run go on a line of their own.
+    Methods in `both` have the paper's numbers beside ours, as
+    `mdpu.pipeline.evaluate.published.beside_published` returns them.
     """
-    header, over = ["Prior", "Dataset"], ["", ""]
+    header = ["Prior", "Dataset"]
+    over = ["", ""]
     for method in methods:
         method_title = load_method(method).title
         header += ["Ours", "Paper"] if method in both else [method_title]
         over += [method_title] * 2 if method in both else [""]
-    by_cell = cells.assign(best=best_methods(cells)).set_index(["prior", "dataset", "method"]).to_dict("index")
+    by_cell = (
+        cells.assign(best=best_methods(cells))
+        .set_index(["prior", "dataset", "method"])
+        .to_dict("index")
+    )
     rows = []
     for prior in sorted(cells["prior"].unique(), key=float):
         for dataset, dataset_title in datasets.items():
@@ -146,7 +174,9 @@ def _own(cell: Mapping[Any, Any] | None) -> str:
     text = "diverged"
     if not np.isnan(cell["mean"]):
         deviation = "" if np.isnan(cell["std"]) else f" ± {cell['std']:.2f}"
-        text = f"{cell['mean']:.2f}{deviation}" + (f" ({cell['diverged']} diverged)" if cell["diverged"] else "")
+        text = f"{cell['mean']:.2f}{deviation}" + (
+            f" ({cell['diverged']} diverged)" if cell["diverged"] else ""
+        )
     return Best(text) if cell["best"] else text
 
 
@@ -164,7 +194,9 @@ def section(plan: Plan, experiment: Experiment, outputs: Outputs) -> dict[str, A
 
 
 def table_section(plan: Plan, experiment: Experiment, cells: pd.DataFrame) -> dict[str, Any]:
-    """Return a table's rows for the template, prior by prior, each cell with ours, the paper's and the difference."""
+    """Return a table's rows for the template, prior by prior, each cell with ours, the paper's and
+    the difference.
+    """
     methods = list(dict.fromkeys(run.method for run in experiment.runs))
     by_row: dict[tuple[str, str], dict[str, dict[Any, Any]]] = {}
     for cell in cells.assign(best=best_methods(cells)).to_dict("records"):
@@ -174,7 +206,9 @@ def table_section(plan: Plan, experiment: Experiment, cells: pd.DataFrame) -> di
             "prior": prior,
             "dataset": plan.dataset(dataset)["title"],
             "cells": [by_method.get(method) for method in methods],
-            "names": [cell_name(by_method[method]) if method in by_method else None for method in methods],
+            "names": [
+                cell_name(by_method[method]) if method in by_method else None for method in methods
+            ],
         }
         for (prior, dataset), by_method in sorted(by_row.items(), key=lambda row: float(row[0][0]))
     ]
@@ -187,7 +221,9 @@ def table_section(plan: Plan, experiment: Experiment, cells: pd.DataFrame) -> di
         "rows": rows,
         "not_run": list(missing_datasets(plan, experiment).values()),
         "published": bool(cells["published_mean"].notna().any()),
-        "caption": caption_parts(cells, plan.titles(cells["dataset"]), plan.protocol.reporting["average_last"]),
+        "caption": caption_parts(
+            cells, plan.titles(cells["dataset"]), plan.protocol.reporting["average_last"]
+        ),
     }
 
 

@@ -14,7 +14,9 @@ def mirror(tmp_path):
 
 @pytest.fixture(scope="session")
 def published(tmp_path_factory):
-    """A folder with a small edition of every archive, in its publisher's format, and the images of each source."""
+    """A folder with a small edition of every archive, in its publisher's format, and the images of
+    each source.
+    """
     folder = tmp_path_factory.mktemp("published")
     truth = {name: publishers.make_images(name) for name in publishers.CLASSES}
     publishers.write_mnist(folder / "MNIST" / "raw", truth["mnist"])

@@ -1,4 +1,6 @@
-"""Files in the publishers' formats, and a server on the loopback address that serves them, well or badly."""
+"""Files in the publishers' formats, and a server on the loopback address that serves them, well or
+badly.
+"""
 
 import contextlib
 import gzip
@@ -18,7 +20,13 @@ import scipy.io
 
 from mdpu.pipeline.data.sources import SOURCES
 
-CLASSES = {"mnist": 10, "fashion-mnist": 10, "emnist-digits": 10, "emnist-letters": 26, "emnist-balanced": 47}
+CLASSES = {
+    "mnist": 10,
+    "fashion-mnist": 10,
+    "emnist-digits": 10,
+    "emnist-letters": 26,
+    "emnist-balanced": 47,
+}
 CLASSES |= {"cifar-10": 10, "svhn": 10}
 
 
@@ -41,7 +49,8 @@ def _handler(mirror):
         def do_GET(self):
             path = self.path.lstrip("/")
             mirror.requests.append(path)
-            fault, file = mirror.faults.get(path, ""), mirror.folder / path
+            fault = mirror.faults.get(path, "")
+            file = mirror.folder / path
             if fault == "error" or not file.is_file():
                 self.send_error(404, "\x1b[31mred")
             else:
@@ -57,7 +66,9 @@ def _handler(mirror):
                 body = b"\n<!DOCTYPE html><title>Sign in</title>"
             while fault == "never ends":
                 self.wfile.write(body)
-            self.wfile.write(body[: len(body) // 2] if fault in ("closes midway", "stalls") else body)
+            self.wfile.write(
+                body[: len(body) // 2] if fault in ("closes midway", "stalls") else body
+            )
             if fault == "stalls":
                 mirror.release.wait(20)
 
@@ -82,8 +93,11 @@ def serving(folder):
 
 
 def make_images(source):
-    """Random images of a source, three of each class for training and two for testing; class ids from 0."""
-    generator, found = np.random.default_rng(list(source.encode())), {}
+    """Random images of a source, three of each class for training and two for testing; class ids
+    from 0.
+    """
+    generator = np.random.default_rng(list(source.encode()))
+    found = {}
     shape = (32, 32, 3) if source in ("cifar-10", "svhn") else (28, 28)
     for part, count in (("train", 3), ("test", 2)):
         labels = generator.permutation(np.repeat(np.arange(CLASSES[source]), count))
@@ -106,13 +120,18 @@ def write_mnist(folder, found):
 
 
 def write_emnist(folder, truth, **changes):
-    """Write EMNIST's gzip.zip: transposed images, and Letters counted from 1; `changes` are other members."""
+    """Write EMNIST's gzip.zip: transposed images, and Letters counted from 1; `changes` are other
+    members.
+    """
     members = {}
     for source, found in truth.items():
         for part in ("train", "test") if source.startswith("emnist") else ():
-            transposed, labels = found[f"{part}_images"].transpose(0, 2, 1), found[f"{part}_labels"]
+            transposed = found[f"{part}_images"].transpose(0, 2, 1)
+            labels = found[f"{part}_labels"]
             members[f"gzip/{source}-{part}-images-idx3-ubyte.gz"] = idx(transposed)
-            members[f"gzip/{source}-{part}-labels-idx1-ubyte.gz"] = idx(labels + source.endswith("letters"))
+            members[f"gzip/{source}-{part}-labels-idx1-ubyte.gz"] = idx(
+                labels + source.endswith("letters")
+            )
     path = folder / "EMNIST" / "raw" / "gzip.zip"
     path.parent.mkdir(parents=True)
     with zipfile.ZipFile(path, "w") as archive:
@@ -121,16 +140,22 @@ def write_emnist(folder, truth, **changes):
 
 
 def cifar_batches(found):
-    """CIFAR-10's eight pickles: five of training images, one of test images, and the class names."""
+    """CIFAR-10's eight pickles: five of training images, one of test images, and the class
+    names.
+    """
 
     def batch(images, labels):
         rows = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
         return pickle.dumps({"data": rows, "labels": labels.tolist()}, protocol=2)
 
-    images, labels = np.array_split(found["train_images"], 5), np.array_split(found["train_labels"], 5)
+    images = np.array_split(found["train_images"], 5)
+    labels = np.array_split(found["train_labels"], 5)
     batches = {f"data_batch_{k + 1}": batch(images[k], labels[k]) for k in range(5)}
     meta = pickle.dumps({"label_names": [f"class {k}" for k in range(10)]}, protocol=2)
-    return batches | {"test_batch": batch(found["test_images"], found["test_labels"]), "batches.meta": meta}
+    return batches | {
+        "test_batch": batch(found["test_images"], found["test_labels"]),
+        "batches.meta": meta,
+    }
 
 
 def write_cifar(folder, batches):
@@ -143,25 +168,38 @@ def write_cifar(folder, batches):
 
 def write_svhn(folder, found):
     for part in ("train", "test"):
-        images, labels = found[f"{part}_images"].transpose(1, 2, 3, 0), found[f"{part}_labels"]
+        images = found[f"{part}_images"].transpose(1, 2, 3, 0)
+        labels = found[f"{part}_labels"]
         content = {"X": images, "y": np.where(labels == 0, 10, labels)[:, None].astype(np.uint8)}
         scipy.io.savemat(folder / f"{part}_32x32.mat", content, do_compression=True)
 
 
 def expect(monkeypatch, folder, batches=None):
-    """Let the sources expect the archives as they are in `folder`, and torchvision the pickles of CIFAR-10."""
+    """Let the sources expect the archives as they are in `folder`, and torchvision the pickles of
+    CIFAR-10.
+    """
     from torchvision.datasets import CIFAR10
 
     def md5(content):
         return hashlib.md5(content).hexdigest()
 
     for name, source in SOURCES.items():
-        there = [(archive, folder / archive.path) for archive in source.archives if (folder / archive.path).exists()]
+        there = [
+            (archive, folder / archive.path)
+            for archive in source.archives
+            if (folder / archive.path).exists()
+        ]
         if there:
             archives = [replace(archive, md5=md5(path.read_bytes())) for archive, path in there]
             monkeypatch.setitem(SOURCES, name, replace(source, archives=archives))
     if batches:
-        monkeypatch.setattr(CIFAR10, "tgz_md5", md5((folder / "cifar-10-python.tar.gz").read_bytes()))
+        monkeypatch.setattr(
+            CIFAR10, "tgz_md5", md5((folder / "cifar-10-python.tar.gz").read_bytes())
+        )
         monkeypatch.setattr(CIFAR10, "meta", {**CIFAR10.meta, "md5": md5(batches["batches.meta"])})
         for listed in ("train_list", "test_list"):
-            monkeypatch.setattr(CIFAR10, listed, [[file, md5(batches[file])] for file, _ in getattr(CIFAR10, listed)])
+            monkeypatch.setattr(
+                CIFAR10,
+                listed,
+                [[file, md5(batches[file])] for file, _ in getattr(CIFAR10, listed)],
+            )

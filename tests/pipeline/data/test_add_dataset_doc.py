@@ -8,7 +8,9 @@ import pytest
 from mdpu.pipeline.data.images import read_images
 from mdpu.pipeline.files import REPOSITORY
 
-BLOCK = re.compile(r"^```(?P<language>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```(?P<language>\w+)(?: (?P<file>\S+))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 @pytest.mark.slow
@@ -22,8 +24,12 @@ def test_a_new_dataset_is_a_row_of_the_tables(fresh_clone):
     for name in ("rings", "stripes"):
         table = pd.read_csv(results / name / "tables" / "quick-pairs.csv")
         assert set(table["dataset"]) == {name} and set(table["method"]) == {"ure", "abs"}
-        assert table["mean"].max() > 75  # shapes that an eye tells apart at once, learned from 400 pairs
-    pictures, rings = (read_images(results / "datasets" / "own" / f"{name}.npz") for name in ("pictures", "rings"))
+        assert (
+            table["mean"].max() > 75
+        )  # shapes that an eye tells apart at once, learned from 400 pairs
+    pictures, rings = (
+        read_images(results / "datasets" / "own" / f"{name}.npz") for name in ("pictures", "rings")
+    )
     order = rings.train_labels.argsort(kind="stable")
     assert pictures.classes == rings.classes == ["disk", "ring"]
     assert (pictures.train_images == rings.train_images[order]).all()

@@ -39,7 +39,15 @@ def test_a_file_is_fetched_unless_data_dir_has_it_whole(offered, tmp_path, befor
     assert {file.name for file in path.parent.iterdir()} == {"file.gz", ".file.gz.lock"}
 
 
-FAULTS = ["error", "closes midway", "stalls", "wrong bytes", "a web page", "never ends", "full disk"]
+FAULTS = [
+    "error",
+    "closes midway",
+    "stalls",
+    "wrong bytes",
+    "a web page",
+    "never ends",
+    "full disk",
+]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -60,7 +68,9 @@ def test_trouble_names_the_file_and_the_next_run_recovers(offered, tmp_path, fau
 
 
 def test_several_that_want_one_file_at_the_same_time_fetch_it_once(offered, tmp_path):
-    threads = [threading.Thread(target=fetch, args=([ARCHIVE], tmp_path, offered.url)) for _ in range(3)]
+    threads = [
+        threading.Thread(target=fetch, args=([ARCHIVE], tmp_path, offered.url)) for _ in range(3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -90,7 +100,11 @@ def test_a_mirror_is_asked_instead_of_the_publisher_for_what_it_has(offered, tmp
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"\n<!doctype HTML>", "web page"), (b"version https://git-lfs.github.com/spec/v1", "Git LFS"), (b"", "0 bytes")],
+    [
+        (b"\n<!doctype HTML>", "web page"),
+        (b"version https://git-lfs.github.com/spec/v1", "Git LFS"),
+        (b"", "0 bytes"),
+    ],
 )
 def test_what_lies_in_the_place_of_a_file_is_said(offered, tmp_path, content, words):
     (offered.folder / PATH).write_bytes(content)
@@ -98,10 +112,15 @@ def test_what_lies_in_the_place_of_a_file_is_said(offered, tmp_path, content, wo
         fetch([ARCHIVE], tmp_path, str(offered.folder))
 
 
-@pytest.mark.parametrize("name", ["raw/t-idx3-ubyte", "raw/t.idx3-ubyte", "raw/t-idx3-ubyte/t-idx3-ubyte"])
+@pytest.mark.parametrize(
+    "name", ["raw/t-idx3-ubyte", "raw/t.idx3-ubyte", "raw/t-idx3-ubyte/t-idx3-ubyte"]
+)
 def test_an_unpacked_file_serves_under_the_names_of_unpackers(tmp_path, name):
     sha256 = hashlib.sha256(b"images").hexdigest()
-    archives = [Archive(f"raw/{one}-idx3-ubyte.gz", MD5, (), 7, ((f"raw/{one}-idx3-ubyte", sha256),)) for one in "tu"]
+    archives = [
+        Archive(f"raw/{one}-idx3-ubyte.gz", MD5, (), 7, ((f"raw/{one}-idx3-ubyte", sha256),))
+        for one in "tu"
+    ]
     path = tmp_path / name
     path.parent.mkdir(parents=True)
     path.write_bytes(b"images")
@@ -110,14 +129,18 @@ def test_an_unpacked_file_serves_under_the_names_of_unpackers(tmp_path, name):
     with pytest.raises(UserError, match=f"{path} lies there"):
         fetch(archives[:1], tmp_path)
     path.unlink()
-    with pytest.raises(UserError, match=r"t-idx3-ubyte\.gz, raw/u-idx3-ubyte\.gz could not be fetched"):
+    with pytest.raises(
+        UserError, match=r"t-idx3-ubyte\.gz, raw/u-idx3-ubyte\.gz could not be fetched"
+    ):
         fetch(archives, tmp_path)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_unpacked_files_serve_if_all_of_them_are_there_and_right(tmp_path, suffix):
     contents = {"a": b"first", "b": b"second"}
-    unpacked = tuple((name, hashlib.sha256(content).hexdigest()) for name, content in contents.items())
+    unpacked = tuple(
+        (name, hashlib.sha256(content).hexdigest()) for name, content in contents.items()
+    )
     archive = Archive(PATH, MD5, (), len(CONTENT), unpacked)
     for name, content in contents.items():
         assert archive.find(tmp_path) == []

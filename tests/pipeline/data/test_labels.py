@@ -16,7 +16,12 @@ SIDES = {"positive": ["cat", "fox"], "negative": ["dog"], "dropped": ["eel"]}
 def image_set(train, shape=(3, 2)):
     """Images whose pixels are ten times their class."""
     labels = np.array(train)
-    images = np.broadcast_to(labels.reshape(-1, *[1] * len(shape)), (labels.size, *shape)).astype(np.uint8) * 10
+    images = (
+        np.broadcast_to(labels.reshape(-1, *[1] * len(shape)), (labels.size, *shape)).astype(
+            np.uint8
+        )
+        * 10
+    )
     return ImageSet(images, labels, images, labels, ["cat", "dog", "eel", "fox"], "nowhere", "none")
 
 
@@ -32,7 +37,11 @@ def test_sides_become_signs(files):
     found = load_npz(files[1], "train", "test")
     assert found["train"].tolist() == found["test"].tolist() == [1, 1, -1, 0, 1]
     assert found["train"].dtype == np.int8
-    assert read_json(files[1].with_suffix(".json"))["counts"] == count_sides(found) == {"train": counts, "test": counts}
+    assert (
+        read_json(files[1].with_suffix(".json"))["counts"]
+        == count_sides(found)
+        == {"train": counts, "test": counts}
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,11 +79,18 @@ def test_a_contact_sheet_shows_the_classes_of_a_side_in_turn():
     assert sheet[1::2].min() == sheet[:, 1::2].min() == 255
 
 
-@pytest.mark.parametrize(("shape", "mode"), [((3, 2), "L"), ((3, 2, 1), "L"), ((3, 2, 3), "RGB"), ((3, 2, 5), "L")])
+@pytest.mark.parametrize(
+    ("shape", "mode"), [((3, 2), "L"), ((3, 2, 1), "L"), ((3, 2, 3), "RGB"), ((3, 2, 5), "L")]
+)
 def test_images_of_any_channels_are_shown(shape, mode, tmp_path):
     write_images(image_set([0, 1], shape), tmp_path / "images.npz")
     write_labels(tmp_path / "images.npz", tmp_path / "labels.npz", SIDES, {})
-    write_sheets(tmp_path / "images.npz", tmp_path / "labels.npz", tmp_path / "positive", tmp_path / "negative")
+    write_sheets(
+        tmp_path / "images.npz",
+        tmp_path / "labels.npz",
+        tmp_path / "positive",
+        tmp_path / "negative",
+    )
     with Image.open(tmp_path / "negative") as sheet:
         assert (sheet.mode, sheet.size) == (mode, (2, 3))
         assert np.asarray(sheet).max() == 10

@@ -20,7 +20,8 @@ from mdpu.pipeline.files import read_json
 
 def arrays(shape=(5, 4), **changes):
     """Six training and four test images of two classes; a change to None leaves an array out."""
-    generator, found = np.random.default_rng(0), {}
+    generator = np.random.default_rng(0)
+    found = {}
     for part, n in (("train", 6), ("test", 4)):
         found[f"{part}_images"] = generator.integers(0, 256, (n, *shape), dtype=np.uint8)
         found[f"{part}_labels"] = np.arange(n) % 2
@@ -46,7 +47,7 @@ def pictures(tmp_path):
     return tmp_path / "pictures"
 
 
-# -- npz files --------------------------------------------------------------------------------------
+# -- npz files -------------------------------------------------------------------------------------
 
 
 @given(
@@ -57,7 +58,9 @@ def pictures(tmp_path):
 @settings(max_examples=30, deadline=None)
 def test_an_npz_of_any_shape_is_read_as_it_is(shape, kind, compressed):
     content = arrays(shape)
-    content |= {f"{part}_labels": content[f"{part}_labels"].astype(kind) for part in ("train", "test")}
+    content |= {
+        f"{part}_labels": content[f"{part}_labels"].astype(kind) for part in ("train", "test")
+    }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "images.npz")
         (np.savez_compressed if compressed else np.savez)(path, allow_pickle=False, **content)
@@ -80,8 +83,10 @@ def test_class_names_are_in_the_npz_or_beside_it(npz):
 
 def test_the_checksum_is_that_of_the_four_arrays(npz):
     """However they are stored; one pixel or label makes another."""
-    content, checksums = arrays(), []
-    labels, images = content["train_labels"], content["test_images"]
+    content = arrays()
+    checksums = []
+    labels = content["train_labels"]
+    images = content["test_images"]
     for ids, pixels in (
         (labels, images),
         (labels.astype(np.uint8), images),
@@ -110,7 +115,10 @@ def test_images_that_differ_from_the_declared_checksum_are_refused(npz, tmp_path
     [
         ({"train_images": None}, "train_images"),
         ({"train_images": np.zeros((6, 5, 4))}, "train_images"),
-        ({"train_images": np.zeros((0, 5, 4), np.uint8), "train_labels": np.zeros(0, int)}, "train_images"),
+        (
+            {"train_images": np.zeros((0, 5, 4), np.uint8), "train_labels": np.zeros(0, int)},
+            "train_images",
+        ),
         ({"train_labels": np.zeros(5, int)}, "train_labels"),
         ({"train_labels": np.zeros(6)}, "train_labels"),
         ({"test_labels": np.array([0, 1, -1, 0])}, "test_labels"),
@@ -146,7 +154,7 @@ def test_a_bad_description_is_named(npz):
             own.read(npz)
 
 
-# -- folders ----------------------------------------------------------------------------------------
+# -- folders ---------------------------------------------------------------------------------------
 
 
 def test_a_folder_of_pictures_is_read_in_the_order_of_its_names(pictures):
@@ -156,7 +164,10 @@ def test_a_folder_of_pictures_is_read_in_the_order_of_its_names(pictures):
     assert found.classes == ["cat", "dog"]
     assert found.train_images.shape == (6, 5, 4)
     assert found.train_images[:, 0, 0].tolist() == [0, 1, 2, 100, 101, 102]
-    assert (found.train_labels.tolist(), found.test_labels.tolist()) == ([0, 0, 0, 1, 1, 1], [0, 0, 1, 1])
+    assert (found.train_labels.tolist(), found.test_labels.tolist()) == (
+        [0, 0, 0, 1, 1, 1],
+        [0, 0, 1, 1],
+    )
     assert not own.is_colour(pictures)
     assert pictures / "train" / "dog" in own.inputs(pictures)
 

@@ -1,4 +1,6 @@
-"""The paper's seven datasets from small editions, scikit-learn's digits, and real data where they are at hand."""
+"""The paper's seven datasets from small editions, scikit-learn's digits, and real data where they
+are at hand.
+"""
 
 import os
 from pathlib import Path
@@ -29,7 +31,11 @@ def test_a_source_comes_whole_from_a_mirror(name, small_edition, tmp_path):
     assert (images.train_images.dtype, images.train_labels.dtype) == (np.uint8, np.int64)
     assert sorted(mirror.requests) == sorted(archive.path for archive in SOURCES[name].archives)
     description = read_json(out.with_suffix(".json"))
-    assert description["checksum"] == images.checksum and description["licence"] and description["origin"]
+    assert (
+        description["checksum"] == images.checksum
+        and description["licence"]
+        and description["origin"]
+    )
 
 
 def test_checksums_are_known_beforehand_and_never_change():
@@ -42,7 +48,9 @@ def test_checksums_are_known_beforehand_and_never_change():
         "emnist-balanced": "EMNIST balanced 58c8d27c78d21e728a6bc7b3cc06412e",
         "cifar-10": "CIFAR-10 c58f30108f718f92721af3b95e74349a",
         "svhn": "SVHN e26dedcc434d2e4c54c9b2d4a06d8373 eb5a983be6a315427106f1b164d9cef3",
-        "digits": "scikit-learn digits 16d04ced2e5d1d3be214d879ea4358f2fc4c5ccb84693882b64f32888959de25",
+        "digits": (
+            "scikit-learn digits 16d04ced2e5d1d3be214d879ea4358f2fc4c5ccb84693882b64f32888959de25"
+        ),
     }
 
 
@@ -53,7 +61,9 @@ def test_the_files_are_those_that_torchvision_knows():
     assert known("mnist") == datasets.MNIST.resources
     assert known("fashion-mnist") == datasets.FashionMNIST.resources
     assert known("cifar-10") == [(datasets.CIFAR10.filename, datasets.CIFAR10.tgz_md5)]
-    assert known("svhn") == [tuple(datasets.SVHN.split_list[part][1:]) for part in ("train", "test")]
+    assert known("svhn") == [
+        tuple(datasets.SVHN.split_list[part][1:]) for part in ("train", "test")
+    ]
     for split, classes in CLASSES.items():
         assert known(f"emnist-{split}") == [("gzip.zip", datasets.EMNIST.md5)]
         names = [name for name in datasets.EMNIST.classes_split_dict[split] if name != "N/A"]
@@ -80,7 +90,9 @@ LABELS = "gzip/emnist-letters-train-labels-idx1-ubyte.gz"
         {LABELS: publishers.idx(np.full(78, 27))},
     ],
 )
-def test_an_archive_of_wrong_content_is_named_and_nothing_is_written(published, monkeypatch, tmp_path, change):
+def test_an_archive_of_wrong_content_is_named_and_nothing_is_written(
+    published, monkeypatch, tmp_path, change
+):
     publishers.write_emnist(tmp_path / "mirror", published[1], **change)
     publishers.expect(monkeypatch, tmp_path / "mirror")
     out = tmp_path / "out" / "letters.npz"
@@ -101,9 +113,21 @@ def test_a_cifar_batch_with_another_checksum_is_not_unpickled(small_edition, mon
 @pytest.mark.parametrize(
     ("name", "counts", "checksum"),
     [
-        ("mnist", (60_000, 10_000), "a72360dc13ab8f8fbbe0f6f8eac8bbf2848c895fff204e8c5698807a59390a63"),
-        ("fashion-mnist", (60_000, 10_000), "d829f425b7cd1e1931e680ae77175e33d43fd92161b3cac276b729442d72cd00"),
-        ("emnist-letters", (124_800, 20_800), "6f6985f6eb632368338628151968d99df0ded25a081e48d56dbb23bcb743b7f9"),
+        (
+            "mnist",
+            (60_000, 10_000),
+            "a72360dc13ab8f8fbbe0f6f8eac8bbf2848c895fff204e8c5698807a59390a63",
+        ),
+        (
+            "fashion-mnist",
+            (60_000, 10_000),
+            "d829f425b7cd1e1931e680ae77175e33d43fd92161b3cac276b729442d72cd00",
+        ),
+        (
+            "emnist-letters",
+            (124_800, 20_800),
+            "6f6985f6eb632368338628151968d99df0ded25a081e48d56dbb23bcb743b7f9",
+        ),
     ],
 )
 def test_the_publishers_own_files_are_read(name, counts, checksum, tmp_path):

@@ -25,9 +25,18 @@ REPORTING = {"average_last": 2, "test_prior": "natural"}
 
 def cells(*rows, **common):
     """Return a summary with one cell per (method, mean), and what else all share."""
-    base = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 10000, "prior": "0.5", "loss": "logistic"}
+    base = {
+        "dataset": "mnist",
+        "variant": "base",
+        "tuple_size": 2,
+        "n": 10000,
+        "prior": "0.5",
+        "loss": "logistic",
+    }
     base |= {"law": "dominant", "std": 1.0, "trials": 3}
-    return pd.DataFrame([{**base, **common, "method": method, "mean": mean} for method, mean in rows])
+    return pd.DataFrame(
+        [{**base, **common, "method": method, "mean": mean} for method, mean in rows]
+    )
 
 
 def evidence(*frames, runs=None, **others):
@@ -73,13 +82,19 @@ def test_the_papers_numbers_by_an_independent_count():
     """Counted with plain loops over the 504 cells."""
     paper = checked(paper_evidence(RULE))["paper"]
     keys = ["table", "prior", "dataset", "method"]
-    mean = {tuple(row[:-1]): row[-1] for row in published_cells()[[*keys, "published_mean"]].itertuples(index=False)}
+    mean = {
+        tuple(row[:-1]): row[-1]
+        for row in published_cells()[[*keys, "published_mean"]].itertuples(index=False)
+    }
     rows = {key[:3] for key in mean}
-    better = sum(mean[(*row, method)] > mean[(*row, "ure")] for row in rows for method in ("relu", "abs"))
+    better = sum(
+        mean[(*row, method)] > mean[(*row, "ure")] for row in rows for method in ("relu", "abs")
+    )
     assert paper["corrected-beats-ure"] == f"{better} of 168" == "167 of 168"
     proposed = ("ure", "relu", "abs")
     above = sum(
-        mean[(*row, method)] > max(mean[(*row, baseline)] for baseline in ("siamese", "contrastive", "kmeans"))
+        mean[(*row, method)]
+        > max(mean[(*row, baseline)] for baseline in ("siamese", "contrastive", "kmeans"))
         for row in rows
         for method in proposed
     )
@@ -89,10 +104,15 @@ def test_the_papers_numbers_by_an_independent_count():
 
 THREE = (("siamese", 60), ("contrastive", 85), ("kmeans", 50))
 LOSSES = [cells(("abs", mean), loss=loss) for loss, mean in (("logistic", 80), ("ramp", 82))]
-HARD = [cells(("abs", mean), n=n, dataset="svhn") for n, mean in ((2000, 60), (4000, 70), (6000, 69))]
+HARD = [
+    cells(("abs", mean), n=n, dataset="svhn") for n, mean in ((2000, 60), (4000, 70), (6000, 69))
+]
 MORE = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 89), variant="unlabeled 2n")]
 USUAL = [*LOSSES, cells(("abs", 81), loss="usual-ramp"), cells(("abs", 60), loss="hinge", n=12000)]
-ADAMW = [cells(("ure", 80), ("abs", 90)), cells(("ure", 81), ("abs", 87.9), variant="optimizer adamw")]
+ADAMW = [
+    cells(("ure", 80), ("abs", 90)),
+    cells(("ure", 81), ("abs", 87.9), variant="optimizer adamw"),
+]
 RATE = [
     cells(("ure", 100 - a), ("relu", 100 - b), ("abs", 90), n=n)
     for a, b, n in ((20, 20, 2500), (9, 18, 10_000), (4.5, 16, 40_000))
@@ -104,8 +124,16 @@ CASES = [
     ("corrected-beats-ure", [cells(("ure", 80), ("relu", np.nan))], [False]),  # diverged
     ("corrected-beats-ure", [cells(("ure", 80), ("relu", 81), variant="x")], []),
     ("corrected-beats-ure", [cells(("ure", 80), ("relu", 81), loss="ramp")], []),
-    ("corrected-beats-ure-significantly", [cells(("ure", 80), ("relu", 81), ("abs", 79))], [False, False]),
-    ("corrected-beats-ure-significantly", [cells(("ure", 80), ("relu", 90), ("abs", 81))], [True, False]),
+    (
+        "corrected-beats-ure-significantly",
+        [cells(("ure", 80), ("relu", 81), ("abs", 79))],
+        [False, False],
+    ),
+    (
+        "corrected-beats-ure-significantly",
+        [cells(("ure", 80), ("relu", 90), ("abs", 81))],
+        [True, False],
+    ),
     # Left out on its own side alone, a cell that diverged would make an average of different cells.
     (
         "corrected-beats-ure-at-priors",
@@ -134,7 +162,11 @@ CASES = [
     ("loss-hardly-matters", LOSSES[:1], []),
     # Each ramp loss is judged without the other, the usual one in its own rows alone.
     ("loss-hardly-matters", [*USUAL, cells(("abs", 90), loss="usual-ramp", n=2000)], [True]),
-    ("loss-hardly-matters-with-the-usual-ramp", [USUAL[0], USUAL[1].assign(mean=50.0), *USUAL[2:]], [True]),
+    (
+        "loss-hardly-matters-with-the-usual-ramp",
+        [USUAL[0], USUAL[1].assign(mean=50.0), *USUAL[2:]],
+        [True],
+    ),
     ("loss-hardly-matters-with-the-usual-ramp", LOSSES, []),
     ("every-loss-beats-the-baselines", [cells(*THREE), USUAL[2].assign(mean=90.0)], []),
     ("every-loss-beats-the-baselines-with-the-usual-ramp", [cells(*THREE), *USUAL], [False, False]),
@@ -169,13 +201,16 @@ def test_the_pass_rate_by_chance_is_that_of_noise():
     assert len(tested) >= 8
     for row in tested.to_dict("records"):
         chance = row["by_chance"]
-        # Cases share cells, so they scatter more than independent ones; two tails of five standard errors.
+        # Cases share cells, so they scatter more than independent ones; two tails of five standard
+        # errors.
         error = np.sqrt(chance * (1 - chance) / row["ours_cases"])
         assert abs(row["ours_rate"] - chance) < 5 * error, row["claim"]
 
 
 def test_single_trials_are_checked_seed_by_seed():
-    """ReLU beats URE in both cells on average, but at the second seed in one alone; the deviations have no trial."""
+    """ReLU beats URE in both cells on average, but at the second seed in one alone; the deviations
+    have no trial.
+    """
     accuracies = {
         ("0.4", "ure"): [80, 80, 80],
         ("0.4", "relu"): [90, 70, 90],
@@ -187,13 +222,17 @@ def test_single_trials_are_checked_seed_by_seed():
         for (prior, method), values in accuracies.items()
         for seed, value in enumerate(values, start=1)
     )
-    means = trials.groupby([*CELL], as_index=False).agg(mean=("accuracy", "mean"), std=("accuracy", "std"))
+    means = trials.groupby([*CELL], as_index=False).agg(
+        mean=("accuracy", "mean"), std=("accuracy", "std")
+    )
     found = evidence(means.assign(trials=3), trials=trials[[*AXES, "accuracy"]])
     rows = checked(found)
     row = rows.loc["corrected-beats-ure"]
     assert (row["ours"], row["trials"]) == ("2 of 2", 3)
     assert row["trial_rate"] == pytest.approx(4 / 6)  # a trial that diverged does not hold
-    assert [row["trial_low"], row["trial_high"]] == pytest.approx(share_interval([2, 1, 1], [2, 2, 2], 0.95))
+    assert [row["trial_low"], row["trial_high"]] == pytest.approx(
+        share_interval([2, 1, 1], [2, 2, 2], 0.95)
+    )
     assert re.fullmatch(r"67 % \(\d+ to \d+\)", row["in_single_trials"])
     significant = rows.loc["corrected-beats-ure-significantly"]
     assert significant[["trials", "in_single_trials"]].tolist() == [0, "counted, not tested"]
@@ -215,7 +254,10 @@ def test_single_trials_are_checked_seed_by_seed():
 )
 def test_a_claim_fares_in_one_word(rate, chance, interval, expected):
     low, high = interval
-    assert status({"ours_rate": rate, "by_chance": chance, "trial_low": low, "trial_high": high}) == expected
+    assert (
+        status({"ours_rate": rate, "by_chance": chance, "trial_low": low, "trial_high": high})
+        == expected
+    )
 
 
 def test_steadiness_over_n_compares_the_largest_falls():
@@ -252,7 +294,8 @@ def test_steeper_is_significant_by_the_deviations_over_trials():
     assert case["right"] == pytest.approx(slope_of_ure)
     assert case["holds"]
 
-    # The variance of a slope of three equidistant means is 2 s^2 / (3 trials * 64), half of it from each end.
+    # The variance of a slope of three equidistant means is 2 s^2 / (3 trials * 64), half of it from
+    # each end.
     parts = np.array([0.5**2 / 3 / 64] * 4)
     freedom = parts.sum() ** 2 / (parts**2 / 2).sum()
     reach = stats.t.ppf(0.975, freedom) * np.sqrt(parts.sum())
@@ -282,8 +325,12 @@ def test_facts_of_a_run():
     assert run["risk_and_accuracy"] == pytest.approx(correlation)
 
 
-FALLING = history(accuracy=[60, 90, 90, 90, 90, 90, 80, 70], risk=[1, 0.5, 0.1, -0.1, -0.5, -1, -4, -9])
-STEADY = history("abs", accuracy=[60, 90, 90, 90, 90, 90, 90, 90], risk=[1, 0.5, 0.1, -0.1, 0, 0, 0, 0])
+FALLING = history(
+    accuracy=[60, 90, 90, 90, 90, 90, 80, 70], risk=[1, 0.5, 0.1, -0.1, -0.5, -1, -4, -9]
+)
+STEADY = history(
+    "abs", accuracy=[60, 90, 90, 90, 90, 90, 90, 90], risk=[1, 0.5, 0.1, -0.1, 0, 0, 0, 0]
+)
 STEADY = STEADY.assign(objective=STEADY["risk"].abs())
 BROKEN = STEADY.assign(accuracy=STEADY["accuracy"].where(STEADY["epoch"] < 5))
 SWAPPED = [FALLING.assign(method="abs"), STEADY.assign(method="ure", risk=1.0)]
@@ -311,7 +358,8 @@ def test_a_claim_about_histories_holds_run_by_run(name, histories, outcome):
     assert held(name, evidence(cells(("ure", 80)), runs=facts(*histories))) == outcome
 
 
-# Runs by dataset, training and method, and the accuracy of their last epoch; of the two before it is 90 and 50 %.
+# Runs by dataset, training and method, and the accuracy of their last epoch; of the two before it
+# is 90 and 50 %.
 READ = [
     ("mnist", "base", "ure", 70),
     ("emnist-letters", "base", "ure", 72),
@@ -339,11 +387,17 @@ def test_a_reading_takes_its_own_runs_and_epochs(reading, last):
     config = load_config()
     rates = dict.fromkeys(("true_positive_rate", "true_negative_rate"), 0.5)
     metrics = [
-        history(method, accuracy=[90, 50, end], risk=[1, 1, -1], variant=variant).assign(dataset=dataset, **rates)
+        history(method, accuracy=[90, 50, end], risk=[1, 1, -1], variant=variant).assign(
+            dataset=dataset, **rates
+        )
         for dataset, variant, method, end in READ
     ]
     readings = Readings(config)
-    for epochs, means in (("last", last), ("all", [(140 + end) / 3 for end in last]), ("best", [90] * len(last))):
+    for epochs, means in (
+        ("last", last),
+        ("all", [(140 + end) / 3 for end in last]),
+        ("best", [90] * len(last)),
+    ):
         own = readings.reading({**reading, "epochs": epochs})
         found = our_evidence(Plan(config), pd.concat(metrics, ignore_index=True), own)
         replaced = found.cells["variant"] == "protocol"
@@ -357,7 +411,9 @@ def test_a_reading_takes_its_own_runs_and_epochs(reading, last):
 
 
 def test_claims_stand_side_by_side_under_readings():
-    """ReLU beats URE as the protocol reads the runs, not as another does, and a third has no runs."""
+    """ReLU beats URE as the protocol reads the runs, not as another does, and a third has no
+    runs.
+    """
     ours = evidence(cells(("ure", 80), ("relu", 81)))
     readings = {
         "other": evidence(cells(("ure", 80), ("relu", 79))),

@@ -26,7 +26,9 @@ def make_run(method="abs", seed=1, prior="0.4"):
     return Run("mnist", "base", 2, 10000, prior, method, "logistic", seed)
 
 
-def history(run: Run, accuracies, true_positive_rates=None, true_negative_rates=None) -> pd.DataFrame:
+def history(
+    run: Run, accuracies, true_positive_rates=None, true_negative_rates=None
+) -> pd.DataFrame:
     columns = {
         "epoch": range(1, len(accuracies) + 1),
         "accuracy": accuracies,
@@ -69,7 +71,9 @@ def write(plan: Plan, files: list) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataF
 
 
 def test_runs_are_gathered_by_key_from_the_files_of_cells_and_from_packed_ones(plan, tmp_path):
-    """One file holds what belongs to another configuration, too, and one the same run in another state."""
+    """One file holds what belongs to another configuration, too, and one the same run in another
+    state.
+    """
     packed = tmp_path / "packed.parquet"
     of_cell = tmp_path / "own.parquet"
     longer = Plan(config(datasets=["flat"], shipped=None, protocol__training__epochs=4))
@@ -111,7 +115,10 @@ def test_runs_of_methods_without_a_risk_are_gathered(plan, tmp_path):
 
 def test_a_cell_of_two_precisions_says_so(plan, tmp_path):
     precisions = {1: "float32", 2: "bfloat16"}
-    write_runs(tmp_path / "all.parquet", [stored(plan, run, precision=precisions[run.seed]) for run in plan.runs])
+    write_runs(
+        tmp_path / "all.parquet",
+        [stored(plan, run, precision=precisions[run.seed]) for run in plan.runs],
+    )
     assert set(write(plan, [tmp_path / "all.parquet"])[1]["precision"]) == {MIXED}
 
 
@@ -187,7 +194,15 @@ def summary_of(**means):
         ({"abs": 81.5}, False, 1, 0),
         ({"abs": np.nan, "ure": 70.0}, False, 2, 1),
     ],
-    ids=["equal", "at the edge", "outside", "a cell more", "one not run", "one not run, one outside", "diverged"],
+    ids=[
+        "equal",
+        "at the edge",
+        "outside",
+        "a cell more",
+        "one not run",
+        "one not run, one outside",
+        "diverged",
+    ],
 )
 def test_numbers_are_confirmed_when_every_expected_cell_that_was_run_is_within_its_tolerance(
     tmp_path, ours, confirmed, cells, within
@@ -204,7 +219,9 @@ def test_numbers_are_confirmed_when_every_expected_cell_that_was_run_is_within_i
     json.dumps(checked, allow_nan=False)
 
 
-@pytest.mark.parametrize("spoil", [lambda table: table.drop(columns="tolerance"), lambda table: table[:0]])
+@pytest.mark.parametrize(
+    "spoil", [lambda table: table.drop(columns="tolerance"), lambda table: table[:0]]
+)
 def test_a_table_of_expected_numbers_of_another_shape_is_refused(tmp_path, spoil):
     spoil(summary_of(abs=80.0).assign(tolerance=1.0)).to_csv(tmp_path / "expected.csv", index=False)
     with pytest.raises(UserError, match="expected"):
@@ -212,7 +229,9 @@ def test_a_table_of_expected_numbers_of_another_shape_is_refused(tmp_path, spoil
 
 
 def test_the_published_tables_have_504_cells_in_84_rows_with_one_bold_each():
-    """They were compared with the paper's LaTeX, cell by cell; an edit since then changes the checksum."""
+    """They were compared with the paper's LaTeX, cell by cell; an edit since then changes the
+    checksum.
+    """
     assert sha256(FILE).startswith("62ea10d758835a03")
     cells = published_cells()
     assert len(cells) == 504
@@ -234,7 +253,9 @@ def test_a_cell_of_ours_stands_beside_the_papers_only_where_the_paper_has_it():
         Run("mnist", "base", 2, 10000, "0.4", "ure", "ramp", 1),
         Run("digits", "base", 2, 400, "0.4", "ure", "logistic", 1),
     ]
-    cells = pd.DataFrame([{axis: getattr(run, axis) for axis in CELL} for run in keys]).assign(mean=88.0)
+    cells = pd.DataFrame([{axis: getattr(run, axis) for axis in CELL} for run in keys]).assign(
+        mean=88.0
+    )
     found = beside_published(cells, {"mnist": "mnist"})
     assert len(found) == 4
     assert found["published_mean"].tolist()[0] == 87.91

@@ -54,8 +54,12 @@ def trials_of(values):
 
 
 @given(
-    first=st.lists(st.floats(50, 100), min_size=2, max_size=6).filter(lambda values: np.ptp(values) > 1e-3),
-    second=st.lists(st.floats(50, 100), min_size=2, max_size=6).filter(lambda values: np.ptp(values) > 1e-3),
+    first=st.lists(st.floats(50, 100), min_size=2, max_size=6).filter(
+        lambda values: np.ptp(values) > 1e-3
+    ),
+    second=st.lists(st.floats(50, 100), min_size=2, max_size=6).filter(
+        lambda values: np.ptp(values) > 1e-3
+    ),
     level=st.floats(0.6, 0.99),
 )
 def test_the_interval_is_scipys(first, second, level):
@@ -101,7 +105,9 @@ def test_the_rule(difference, low, high, verdict, reason):
     assert reasons[0] == reason
 
 
-samples = st.lists(st.floats(50, 100), min_size=5, max_size=8).filter(lambda values: np.ptp(values) > 1e-3)
+samples = st.lists(st.floats(50, 100), min_size=5, max_size=8).filter(
+    lambda values: np.ptp(values) > 1e-3
+)
 
 
 @given(samples, st.integers(1, 6), st.floats(0.6, 0.99))
@@ -113,7 +119,9 @@ def test_the_prediction_interval_is_scipys_of_a_mean_with_both_errors(values, fu
     np.testing.assert_allclose([float(low), float(high)], expected, rtol=1e-9)
 
 
-@given(samples, st.lists(st.floats(50, 100), min_size=3, max_size=3).filter(lambda v: np.ptp(v) > 1e-3))
+@given(
+    samples, st.lists(st.floats(50, 100), min_size=3, max_size=3).filter(lambda v: np.ptp(v) > 1e-3)
+)
 def test_equivalence_is_two_of_scipys_one_sided_tests(first, second):
     sides = [
         stats.ttest_ind(np.add(first, shift), second, equal_var=False, alternative=side).pvalue
@@ -144,9 +152,25 @@ def test_the_sharper_columns_need_enough_trials(names, trials):
 
 
 def summary_of(**changes):
-    """Return a summary of one cell, MNIST pairs at prior 0.4 by URE (paper: 87.91 ± 0.40), with changes."""
-    cell = {"dataset": "mnist", "variant": "base", "tuple_size": 2, "n": 10000, "prior": "0.4", "method": "ure"}
-    cell |= {"loss": "logistic", "law": "dominant", "mean": 87.5, "std": 0.5, "trials": 3, "diverged": 0}
+    """Return a summary of one cell, MNIST pairs at prior 0.4 by URE (paper: 87.91 ± 0.40), with
+    changes.
+    """
+    cell = {
+        "dataset": "mnist",
+        "variant": "base",
+        "tuple_size": 2,
+        "n": 10000,
+        "prior": "0.4",
+        "method": "ure",
+    }
+    cell |= {
+        "loss": "logistic",
+        "law": "dominant",
+        "mean": 87.5,
+        "std": 0.5,
+        "trials": 3,
+        "diverged": 0,
+    }
     return pd.DataFrame([{**cell, "first_epoch": 91, "last_epoch": 100, **changes}])
 
 
@@ -220,7 +244,9 @@ def split_numbers(text: str) -> tuple[list[str], list[float]]:
 @pytest.mark.slow
 def test_the_documented_error_rates_are_those_that_the_benchmark_prints():
     script = REPOSITORY / "benchmarks" / "error_rates.py"
-    done = subprocess.run([sys.executable, script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, script], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
     document = (REPOSITORY / "docs" / "explanation" / "comparison.md").read_text(encoding="utf-8")
     table = next(part for part in document.split("\n\n") if part.startswith("| rule |"))
 

@@ -1,4 +1,6 @@
-"""docs/explanation/erratum.md: what is said there of the 504 numbers, of the counts of images, and of formulas."""
+"""docs/explanation/erratum.md: what is said there of the 504 numbers, of the counts of images, and
+of formulas.
+"""
 
 import itertools
 import re
@@ -19,7 +21,9 @@ ROWS = CELLS.pivot(index=["table", "prior", "dataset"], columns="method", values
 def test_one_bold_number_is_not_the_best_of_its_row():
     keys = ["table", "prior", "dataset"]
     best = CELLS["published_mean"] == CELLS.groupby(keys)["published_mean"].transform("max")
-    (wrong,) = CELLS[CELLS["published_bold"] & ~best][[*keys, "method"]].itertuples(index=False, name=None)
+    (wrong,) = CELLS[CELLS["published_bold"] & ~best][[*keys, "method"]].itertuples(
+        index=False, name=None
+    )
     assert wrong == (5, "0.4", "emnist-letters", "abs")
 
 
@@ -81,13 +85,21 @@ def test_counts_and_classes_of_the_datasets():
 
 def test_the_larger_n_are_the_largest_that_fit_without_replacement():
     share = Law.dominant(3).coefficients(0.6).a
-    most = {name: int(DATASETS[name]["counts"]["train"]["positive"] / (3 * share)) for name in DATASETS}
-    assert {name: most[name] for name in ("emnist-letters-a-i", "emnist-balanced-digits", "mnist")} == {
+    most = {
+        name: int(DATASETS[name]["counts"]["train"]["positive"] / (3 * share)) for name in DATASETS
+    }
+    assert {
+        name: most[name] for name in ("emnist-letters-a-i", "emnist-balanced-digits", "mnist")
+    } == {
         "emnist-letters-a-i": 8228,
         "emnist-balanced-digits": 5142,
         "mnist": 12639,
     }
-    for name in ("mnist", "fashion-mnist", "cifar-10"):  # 12,000 triples and as many unlabeled images apart
+    for name in (
+        "mnist",
+        "fashion-mnist",
+        "cifar-10",
+    ):  # 12,000 triples and as many unlabeled images apart
         side = DATASETS[name]["counts"]["train"]
         for prior in (0.4, 0.5, 0.6):
             a = Law.dominant(3).coefficients(prior).a
@@ -96,7 +108,9 @@ def test_the_larger_n_are_the_largest_that_fit_without_replacement():
 
 
 def test_a_right_classifier_has_a_negative_risk_of_tuples():
-    """Under the logistic loss l(z, +1) - l(z, -1) = -z, so R_T is negative where more than half are positive."""
+    """Under the logistic loss l(z, +1) - l(z, -1) = -z, so R_T is negative where more than half are
+    positive.
+    """
     for size, prior in itertools.product(range(1, 11), np.linspace(0.1, 0.9, 9)):
         a, b, excess = Law.dominant(size).coefficients(prior)
         assert a + b == pytest.approx(1) and excess == pytest.approx(a - prior)
@@ -104,6 +118,8 @@ def test_a_right_classifier_has_a_negative_risk_of_tuples():
 
 
 def test_each_test_that_the_page_cites_exists():
-    cited = re.findall(r"test `(\w+)\.\.\.`", (REPOSITORY / "docs" / "explanation" / "erratum.md").read_text())
+    cited = re.findall(
+        r"test `(\w+)\.\.\.`", (REPOSITORY / "docs" / "explanation" / "erratum.md").read_text()
+    )
     tests = "".join(path.read_text() for path in (REPOSITORY / "tests").rglob("test_*.py"))
     assert cited and [name for name in cited if f"def test_{name}" not in tests] == []

@@ -33,7 +33,9 @@ def test_readings_that_stand_beside_one_another_have_equal_trials(made):
 
 def test_the_verdicts_keep_their_schema_and_add_up(made):
     _, facts, verdicts = made
-    jsonschema.validate(verdicts, read_json(REPOSITORY / "workflow" / "schemas" / "verdicts.schema.json"))
+    jsonschema.validate(
+        verdicts, read_json(REPOSITORY / "workflow" / "schemas" / "verdicts.schema.json")
+    )
     for row in facts["counts"]:
         departure = row["reading"][row["choice"]]
         name = "protocol" if departure in ("last-ten", "with") else f"{row['choice']} {departure}"
@@ -47,7 +49,10 @@ def test_the_runs_of_a_verdict_can_be_traced(made):
     _, _, verdicts = made
     numbers = verdicts["numbers"]
     row = next(number for number in numbers if number["reading"] == "replacement without")
-    assert row["address"] == "#reading=training:replacement+without&number=mnist/base/m2/n10000/prior0.4/ure"
+    assert (
+        row["address"]
+        == "#reading=training:replacement+without&number=mnist/base/m2/n10000/prior0.4/ure"
+    )
     plan, (run,), _ = trace.find(row["runs"][0])
     assert plan.key(run) in plan.shipped
     assert len(row["runs"]) == row["trials"]

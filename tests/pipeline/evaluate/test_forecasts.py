@@ -21,12 +21,20 @@ KEYS = {"tuple_size": 2, "n": 10000, "prior": "0.5", "method": "ure"}
 
 def history(dataset, seed, accuracies, variant="base"):
     run = Run(dataset, variant, 2, 10000, "0.5", "ure", "logistic", seed)
-    rates = dict.fromkeys(("accuracy", "true_positive_rate", "true_negative_rate"), np.array(accuracies) / 100)
+    rates = dict.fromkeys(
+        ("accuracy", "true_positive_rate", "true_negative_rate"), np.array(accuracies) / 100
+    )
     return pd.DataFrame({"epoch": range(1, len(accuracies) + 1), **rates}).assign(**vars(run))
 
 
 def told(dataset, low, high, reading="caption"):
-    facts = {"dataset": dataset, **KEYS, "published_mean": 80.0, "published_std": 1.0, "reading": reading}
+    facts = {
+        "dataset": dataset,
+        **KEYS,
+        "published_mean": 80.0,
+        "published_std": 1.0,
+        "reading": reading,
+    }
     return {**facts, "forecast": (low + high) / 2, "low": low, "high": high, "level": 0.95}
 
 
@@ -34,12 +42,23 @@ def test_a_forecast_is_scored_by_the_epochs_of_its_reading_and_by_what_lies_outs
     """All epochs average 70, the last ten 80; two trials average 70 and 74."""
     rising = [60.0] * 10 + [80.0] * 10
     metrics = [history("svhn", 1, rising), history("svhn", 2, [own + 4 for own in rising])]
-    metrics += [history("cifar-10", 1, rising), history("mnist", 1, rising), history("svhn", 3, [0] * 20, "other")]
+    metrics += [
+        history("cifar-10", 1, rising),
+        history("mnist", 1, rising),
+        history("svhn", 3, [0] * 20, "other"),
+    ]
     forecasts = [told("svhn", 70, 71.5), told("svhn", 81, 83, "protocol"), told("cifar-10", 65, 71)]
     forecasts += [told("emnist-digits", 80, 90)]
-    rows = score_forecasts(Plan(CONFIG), pd.concat(metrics, ignore_index=True), pd.DataFrame(forecasts))
+    rows = score_forecasts(
+        Plan(CONFIG), pd.concat(metrics, ignore_index=True), pd.DataFrame(forecasts)
+    )
     found = {(row["reading"], row["dataset"]): row for row in rows}
-    assert list(found) == [("caption", "svhn"), ("caption", "cifar-10"), ("caption", "all"), ("protocol", "svhn")]
+    assert list(found) == [
+        ("caption", "svhn"),
+        ("caption", "cifar-10"),
+        ("caption", "all"),
+        ("protocol", "svhn"),
+    ]
     assert [row["inside"] for row in rows] == [0, 1, 1, 1]
     assert [row["above"] for row in rows] == [1, 1, 2, 0]
     assert [row["score"] for row in rows] == pytest.approx([1.5 + 40 * 0.5, 6, (21.5 + 6) / 2, 2])
@@ -50,16 +69,28 @@ def test_a_forecast_is_scored_by_the_epochs_of_its_reading_and_by_what_lies_outs
 
 def test_runs_of_another_dataset_and_variant_score_a_forecast_that_their_dataset_names():
     config = load_config([REPOSITORY / "config" / "own-split.yaml"])
-    metrics = [history("own-cifar-10", 1, [60.0] * 10 + [80.0] * 10, "torchvision"), history("own-svhn", 1, [50.0])]
+    metrics = [
+        history("own-cifar-10", 1, [60.0] * 10 + [80.0] * 10, "torchvision"),
+        history("own-svhn", 1, [50.0]),
+    ]
     measured = as_forecast(Plan(config), pd.concat(metrics, ignore_index=True))
-    forecasts = [told("cifar-10", 65, 71), told("svhn", 40, 60), told("cifar-10", 70, 72, "protocol")]
+    forecasts = [
+        told("cifar-10", 65, 71),
+        told("svhn", 40, 60),
+        told("cifar-10", 70, 72, "protocol"),
+    ]
     cells = forecast_cells(Plan(config), measured, pd.DataFrame(forecasts))
     assert cells["accuracy"].tolist() == pytest.approx([70, 80])
     assert cells[["inside", "above"]].to_numpy().tolist() == [[True, True], [False, True]]
 
 
 def test_nothing_is_scored_before_it_is_run():
-    assert score_forecasts(Plan(CONFIG), history("mnist", 1, [50.0]), pd.DataFrame([told("svhn", 70, 71)])) == []
+    assert (
+        score_forecasts(
+            Plan(CONFIG), history("mnist", 1, [50.0]), pd.DataFrame([told("svhn", 70, 71)])
+        )
+        == []
+    )
 
 
 @pytest.fixture
@@ -72,7 +103,9 @@ def forecast(monkeypatch):
 
 
 def test_forecasts_hold_what_comes_and_move_by_the_offset_of_the_method(forecast):
-    """Ours are 3 points below the paper with URE and 2 above with ReLU; a cell scatters by 1 point."""
+    """Ours are 3 points below the paper with URE and 2 above with ReLU; a cell scatters by 1
+    point.
+    """
     random = np.random.default_rng(3)
     cells = published_cells().query("method in ['ure', 'relu', 'abs']").reset_index(drop=True)
     offsets = cells["method"].map({"ure": -3.0, "relu": 2.0, "abs": 0.0}).to_numpy()
@@ -86,7 +119,9 @@ def test_forecasts_hold_what_comes_and_move_by_the_offset_of_the_method(forecast
     found = forecast(Model(panel), 0, new, 0.95)
     inside = (found["low"] <= true[~own]) & (true[~own] <= found["high"])
     assert inside.mean() >= 0.9
-    width = (found["high"] - found["low"]).groupby(found["dataset"].isin(["cifar-10", "svhn"])).mean()
+    width = (
+        (found["high"] - found["low"]).groupby(found["dataset"].isin(["cifar-10", "svhn"])).mean()
+    )
     assert width[False] < 8 < 24 < width[True]  # nothing is known of the other network
     found = found[~found["dataset"].isin(["cifar-10", "svhn"])]
     moved = (found["forecast"] - found["published_mean"]).groupby(found["method"]).mean()

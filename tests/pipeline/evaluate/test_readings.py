@@ -27,7 +27,10 @@ EPOCHS = ("last-ten", "all", "last", "best")
 def test_the_first_value_of_a_choice_is_the_protocols():
     for choice in READINGS.choices:
         first, *others = READINGS.values(choice)
-        assert merge(CONFIG["protocol"], READINGS.changes({choice: first})["protocol"]) == CONFIG["protocol"]
+        assert (
+            merge(CONFIG["protocol"], READINGS.changes({choice: first})["protocol"])
+            == CONFIG["protocol"]
+        )
         for value in others:
             assert READINGS.changes({choice: value}) != READINGS.changes({choice: first})
     assert READINGS.named["protocol"] == READINGS.protocol
@@ -39,9 +42,19 @@ def test_the_first_value_of_a_choice_is_the_protocols():
     [
         ("definitions={readings: {mine: {epoch: all}}}", "did you mean 'epochs'"),
         ("definitions={readings: {mine: {epochs: every}}}", "definitions.readings.mine.epochs"),
-        ("definitions={choices: {scope: {values: {class: {methods: {relu: relu-clas}}}}}}", "'relu-class'"),
-        ("definitions={choices: {letters: {values: {a-i: {datasets: {emnist-letters: a-i}}}}}}", "values.a-i"),
-        ("definitions={choices: {batch: {values: {tuples: {protocol: {batch_counts: tuples}}}}}}", "batch_counts"),
+        (
+            "definitions={choices: {scope: {values: {class: {methods: {relu: relu-clas}}}}}}",
+            "'relu-class'",
+        ),
+        (
+            "definitions={choices: {letters: {values: {a-i: {datasets: {emnist-letters: a-i}}}}}}",
+            "values.a-i",
+        ),
+        (
+            "definitions={choices: {batch: {values: {tuples: "
+            "{protocol: {batch_counts: tuples}}}}}}",
+            "batch_counts",
+        ),
         ("definitions={choices: {mine: {sentence: null, place: here}}}", "values"),
     ],
 )
@@ -51,8 +64,14 @@ def test_a_wrong_choice_or_reading_is_refused(value, named):
 
 
 def specs(**changes):
-    """Return what is asked of the first trial of MNIST's pairs at prior 0.5 under changes of the protocol."""
-    overlay = {"datasets": ["mnist"], "experiments": ["table2"], "axes": {"prior": [0.5], "variant": ["mine"]}}
+    """Return what is asked of the first trial of MNIST's pairs at prior 0.5 under changes of the
+    protocol.
+    """
+    overlay = {
+        "datasets": ["mnist"],
+        "experiments": ["table2"],
+        "axes": {"prior": [0.5], "variant": ["mine"]},
+    }
     config = merge(CONFIG, {**overlay, "definitions": {"variants": {"mine": changes}}})
     return {spec["method"]: asked(spec, 1) for spec in map(Plan(config).spec, Plan(config).cells)}
 
@@ -63,26 +82,41 @@ def specs(**changes):
         ({}, "protocol"),
         ({"sampling": {"replacement": False}}, "replacement without"),
         ({"sampling": {"n_counts": "images"}}, "counts images"),
-        ({"training": {"networks": {"mlp": {"hidden": [300]}}}, "sampling": {"n_unlabeled": "2n"}},
-         "unlabeled 2n, layers one-hidden"),
+        (
+            {
+                "training": {"networks": {"mlp": {"hidden": [300]}}},
+                "sampling": {"n_unlabeled": "2n"},
+            },
+            "unlabeled 2n, layers one-hidden",
+        ),
         ({"training": {"precision": "bfloat16"}}, "protocol"),
     ],
-)  # fmt: skip
+)
 def test_a_run_is_of_the_reading_that_asks_for_it(changes, name):
     axes = READINGS.axes(specs(**changes)["relu"])
-    assert (axes["variant"], axes["n"], axes["tuple_size"], axes["prior"], axes["seed"]) == (name, 10000, 2, "0.5", 1)
+    assert (axes["variant"], axes["n"], axes["tuple_size"], axes["prior"], axes["seed"]) == (
+        name,
+        10000,
+        2,
+        "0.5",
+        1,
+    )
 
 
 def test_a_run_that_no_reading_asks_for_is_left_out():
     assert READINGS.axes(specs(training={"epochs": 5})["ure"]) is None
     assert READINGS.axes(specs(training={"prior_offset": 0.1})["ure"]) is None
     assert READINGS.axes(specs(sampling={"broken": 0.1})["ure"]) is None
-    assert READINGS.axes({**specs()["ure"], "sides": {"positive": ["0"], "negative": ["1"]}}) is None
+    assert (
+        READINGS.axes({**specs()["ure"], "sides": {"positive": ["0"], "negative": ["1"]}}) is None
+    )
 
 
 def stored(what, accuracy, precision="float32", **more):
     rates = {"true_positive_rate": accuracy, "true_negative_rate": accuracy}
-    history = pd.DataFrame({"epoch": np.arange(1, 101), "objective": 0.0, "accuracy": accuracy, **rates})
+    history = pd.DataFrame(
+        {"epoch": np.arange(1, 101), "objective": 0.0, "accuracy": accuracy, **rates}
+    )
     return Stored.of({**what, **more}, history, precision=precision)
 
 
@@ -97,7 +131,12 @@ def test_trials_are_reported_in_every_way_and_float32_counts():
         stored(spec["relu"], diverging),
     ]
     trials = READINGS.read_trials(runs).set_index(["method", "epochs"])["accuracy"]
-    assert trials["ure"].round(6).to_dict() == {"last-ten": 95.5, "all": 50.5, "last": 100, "best": 100}
+    assert trials["ure"].round(6).to_dict() == {
+        "last-ten": 95.5,
+        "all": 50.5,
+        "last": 100,
+        "best": 100,
+    }
     assert np.isnan(trials["relu"]["last-ten"])
     assert set(trials.index.levels[0]) == {"ure", "relu"}
     panel = Panel.of(READINGS, READINGS.read_trials(runs))
@@ -190,7 +229,9 @@ def test_an_offset_of_each_method_costs_little_and_one_of_each_cell_much():
 
 
 def test_means_borrow_from_other_ways_to_report_the_same_runs():
-    """The last epoch is noisy; the mean of all epochs of the same runs says where it would be without the noise."""
+    """The last epoch is noisy; the mean of all epochs of the same runs says where it would be
+    without the noise.
+    """
     panel = make_panel({"with": 0}, noise=(1.0, 0.1, 4.0, 1.0), seed=1)
     without_noise = make_panel({"with": 0}, noise=(0.0, 0.0, 0.0, 0.0), shared=0.0, seed=1)
     true = without_noise.trials[0, :, 0]

@@ -1,4 +1,6 @@
-"""The paper's numbers under every reading: which runs count, statistics, counts of verdicts, the best reading."""
+"""The paper's numbers under every reading: which runs count, statistics, counts of verdicts, the
+best reading.
+"""
 
 import numpy as np
 import pandas as pd
@@ -9,14 +11,22 @@ from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN
 from mdpu.pipeline.evaluate.panel import Panel, verdicts
 from mdpu.pipeline.evaluate.published import published_cells
-from mdpu.pipeline.evaluate.rejudge import best, counts, is_compared, judged_trials, places_tried, statistics
+from mdpu.pipeline.evaluate.rejudge import (
+    best,
+    counts,
+    is_compared,
+    judged_trials,
+    places_tried,
+    statistics,
+)
 from mdpu.pipeline.job import asked
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.report.specification import specification_figure
 from mdpu.pipeline.store import Stored
 
 CONFIG = load_config()
-READINGS, RULE = Readings(CONFIG), CONFIG["comparison"]
+READINGS = Readings(CONFIG)
+RULE = CONFIG["comparison"]
 
 
 def plan_of(*values):
@@ -27,21 +37,33 @@ def test_a_plan_is_judged_under_readings_if_it_runs_numbers_of_the_paper_by_the_
     assert is_compared(plan_of())
     assert not is_compared(plan_of("protocol={reporting: {average_last: 5}}"))
     assert not is_compared(plan_of("definitions={experiments: {table2: {method: [siamese]}}}"))
-    assert not is_compared(Plan(load_config([], ["datasets=[mnist]", "experiments=[figure4]", "axes={loss: [hinge]}"])))
+    assert not is_compared(
+        Plan(load_config([], ["datasets=[mnist]", "experiments=[figure4]", "axes={loss: [hinge]}"]))
+    )
 
 
 def test_of_a_plans_own_cells_its_seeds_count_and_all_of_other_trainings():
     few = "definitions={experiments: {table2: {method: [ure], prior: [0.5]}}, variants: {open: %s}}"
     few %= "{sampling: {replacement: false}}"
-    rates = dict.fromkeys(("accuracy", "true_positive_rate", "true_negative_rate"), np.linspace(0.5, 0.9, 100))
+    rates = dict.fromkeys(
+        ("accuracy", "true_positive_rate", "true_negative_rate"), np.linspace(0.5, 0.9, 100)
+    )
     runs = []
     for variant in ("base", "open"):
         plan = plan_of(few, f"axes={{seed: [1, 2, 3, 4], variant: [{variant}]}}")
         history = pd.DataFrame({"epoch": np.arange(1, 101), "objective": 0.0, **rates})
-        runs += [Stored.of(asked(plan.spec(run.cell), run.seed), history, precision="float32") for run in plan.runs]
-    trials = judged_trials(plan_of(few, "axes={seed: [1, 2, 3]}"), READINGS, READINGS.read_trials(runs))
+        runs += [
+            Stored.of(asked(plan.spec(run.cell), run.seed), history, precision="float32")
+            for run in plan.runs
+        ]
+    trials = judged_trials(
+        plan_of(few, "axes={seed: [1, 2, 3]}"), READINGS, READINGS.read_trials(runs)
+    )
     rows = statistics(trials).set_index(["variant", "epochs"])
-    assert rows["trials"].groupby("variant").first().to_dict() == {"protocol": 3, "replacement without": 4}
+    assert rows["trials"].groupby("variant").first().to_dict() == {
+        "protocol": 3,
+        "replacement without": 4,
+    }
     assert rows.loc["protocol", "mean"].to_dict() == {
         "last-ten": pytest.approx(100 * np.linspace(0.5, 0.9, 100)[-10:].mean(), abs=1e-4),
         "all": pytest.approx(70),
@@ -51,7 +73,9 @@ def test_of_a_plans_own_cells_its_seeds_count_and_all_of_other_trainings():
 
 
 def panel(gaps, seeds=5):
-    """Return a panel of MNIST's 36 numbers: what was published plus a gap of each reading, and noise of its own."""
+    """Return a panel of MNIST's 36 numbers: what was published plus a gap of each reading, and
+    noise of its own.
+    """
     random = np.random.default_rng(0)
     of_mnist = "method in ['ure', 'relu', 'abs'] and dataset == 'mnist'"
     cells = published_cells().query(of_mnist).reset_index(drop=True)
@@ -82,7 +106,8 @@ def test_verdicts_are_counted_on_the_numbers_that_all_values_of_a_choice_cover()
 
 
 def test_the_best_reading_is_the_one_whose_trials_are_the_papers():
-    three, five = panel(GAPS, seeds=3), panel(GAPS)
+    three = panel(GAPS, seeds=3)
+    five = panel(GAPS)
     found = best(three, five, READINGS, RULE)
     assert READINGS.name(found["reading"]) == "epochs all"
     assert found["posterior"] > 0.5 > found["protocol"]
@@ -94,8 +119,13 @@ def test_the_best_reading_is_the_one_whose_trials_are_the_papers():
 def test_the_specification_curve_has_a_column_for_each_reading_and_a_row_for_each_number():
     upper, middle, lower = specification_figure(panel({**GAPS, **WITHOUT}), READINGS, RULE).axes
     assert middle.images[0].get_array().shape == (36, 4, 4)
-    medians, names = upper.lines[0].get_ydata(), [text.get_text() for text in lower.get_yticklabels()]
-    assert list(medians) == sorted(medians) and names == ["epochs: all", "epochs: best", "replacement: without"]
+    medians = upper.lines[0].get_ydata()
+    names = [text.get_text() for text in lower.get_yticklabels()]
+    assert list(medians) == sorted(medians) and names == [
+        "epochs: all",
+        "epochs: best",
+        "replacement: without",
+    ]
 
 
 @pytest.mark.parametrize("accuracies", [[90.0, 91.0, 92.0], [np.nan] * 3])

@@ -1,4 +1,6 @@
-"""Intervals of shares over dependent cases: what they are in plain cases, and their coverage in hard ones."""
+"""Intervals of shares over dependent cases: what they are in plain cases, and their coverage in
+hard ones.
+"""
 
 import numpy as np
 import pytest
@@ -18,7 +20,9 @@ clusters = st.integers(2, 8).flatmap(
 
 
 def coverage(share, correlation, seeds, cells=36, rounds=500):
-    """Return how often the interval holds the truth where all cells of a seed are moved by a common effect."""
+    """Return how often the interval holds the truth where all cells of a seed are moved by a common
+    effect.
+    """
     random = np.random.default_rng(1)
     places = share + random.normal(size=cells)  # cells differ in how likely they hold
     truth = stats.norm.cdf(places).mean()
@@ -50,7 +54,9 @@ def test_failures_mirror_what_holds(counts):
 @pytest.mark.parametrize("hold", [0, 12])
 def test_where_all_seeds_agree_each_counts_as_one_case(hold):
     expected = stats.binomtest(3 * hold // 12, 3).proportion_ci(0.95, "exact")
-    assert share_interval([hold] * 3, [12] * 3, 0.95) == pytest.approx((expected.low, expected.high))
+    assert share_interval([hold] * 3, [12] * 3, 0.95) == pytest.approx(
+        (expected.low, expected.high)
+    )
 
 
 def test_no_interval_is_narrower_than_that_of_independent_cases():
@@ -68,5 +74,7 @@ def test_one_seed_has_no_interval():
 @pytest.mark.parametrize("seeds", [3, 10])
 @pytest.mark.parametrize("share", [0.0, 1.0])
 @pytest.mark.parametrize(("correlation", "least"), [(0.0, 0.93), (0.6, 0.91), (0.9, 0.86)])
-def test_it_covers_though_the_cells_of_a_seed_depend_on_one_another(seeds, share, correlation, least):
+def test_it_covers_though_the_cells_of_a_seed_depend_on_one_another(
+    seeds, share, correlation, least
+):
     assert coverage(share, correlation, seeds) > least

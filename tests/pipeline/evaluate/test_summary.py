@@ -16,9 +16,13 @@ def compared(shift=None, names=None, readings=None, methods=(*PROPOSED, *BASELIN
     """Return comparisons of the paper's own means, shifted by method, with small deviations."""
     names = names or {"mnist": "mnist"}
     paper = published_summary()
-    frames = [paper[paper["dataset"] == theirs].assign(dataset=ours) for ours, theirs in names.items()]
+    frames = [
+        paper[paper["dataset"] == theirs].assign(dataset=ours) for ours, theirs in names.items()
+    ]
     cells = pd.concat(frames).query("method in @methods")
-    cells = cells.assign(mean=cells["mean"] + cells["method"].map(shift or {}).fillna(0.0), std=0.1, trials=5)
+    cells = cells.assign(
+        mean=cells["mean"] + cells["method"].map(shift or {}).fillna(0.0), std=0.1, trials=5
+    )
     return compare(cells.assign(diverged=0, first_epoch=91, last_epoch=100), names, RULE, readings)
 
 
@@ -29,11 +33,13 @@ def test_the_headline_counts_every_verdict_and_the_next_sentence_says_what_was_r
         verdicts.get(name, 0) for name in ("reproduced", "close", "inconclusive", "differs")
     )
     assert headline(run, CELLS) == (
-        f"Of the 36 numbers of the paper that were run, {reproduced} are reproduced, {close} close, "
+        f"Of the 36 numbers of the paper that were run, {reproduced} are reproduced, {close} "
+        "close, "
         f"{inconclusive} inconclusive, and {differ} differ."
     )
     assert scope(run, {"mnist": "MNIST"}) == (
-        "The paper has 252 numbers of URE, ReLU and ABS. These, in 5 trials each, are on 1 of 7 datasets: MNIST."
+        "The paper has 252 numbers of URE, ReLU and ABS. These, in 5 trials each, are on 1 of 7 "
+        "datasets: MNIST."
     )
     assert scope_apart(run, {}) == ""
 
@@ -59,7 +65,9 @@ def test_images_in_another_split_are_counted_apart_and_in_one_reading():
     assert headline(run, CELLS).startswith("Of the 36 numbers of the paper that were run, ")
     assert scope(run, {}).endswith("are on 1 of 7 datasets: mnist.")
     apart = scope_apart(run, {})
-    assert apart.startswith("Of emnist-balanced (read as own-digits), 36 numbers were run in our own split")
+    assert apart.startswith(
+        "Of emnist-balanced (read as own-digits), 36 numbers were run in our own split"
+    )
     alone = compared({}, {"own": "emnist-balanced"}, readings)
     assert "36 numbers of the paper that were run in a split of our own, " in headline(alone, CELLS)
     assert scope(alone, {}).endswith("are on 1 of 7 datasets: emnist-balanced.")
@@ -83,19 +91,30 @@ def test_without_a_published_number_the_headline_says_what_was_run(verification,
     assert lines(run, [], CELLS) == []
     beside = CELLS.assign(tuple_size=2, prior="0.5", n=1, dataset="digits")
     *_, means = lines(run, [], beside, "quick-pairs")
-    assert means.text.startswith("Mean accuracy over the tables: ") and means.section == "quick-pairs"
+    assert (
+        means.text.startswith("Mean accuracy over the tables: ") and means.section == "quick-pairs"
+    )
 
 
 def test_a_line_says_what_its_evidence_says():
     claims = [{"status": status} for status in ("holds", "fails", "not run")]
     rows = {"dataset": "mnist", "tuple_size": 2, "prior": "0.5"}
     accuracies = {"ure": 80.0, "relu-part": 82.0, "abs": 81.0}
-    cells = pd.DataFrame([{**rows, "n": n, "method": m, "mean": v - n} for n in (1, 2) for m, v in accuracies.items()])
+    cells = pd.DataFrame(
+        [
+            {**rows, "n": n, "method": m, "mean": v - n}
+            for n in (1, 2)
+            for m, v in accuracies.items()
+        ]
+    )
     said = lines(compared({"ure": -0.5, "siamese": -40.0}), claims, cells, "extended")
     assert [line.text for line in said] == [
         "Ours minus the paper’s, in points on average: URE −0.5, ReLU +0.0, ABS +0.0; 0 differ.",
-        "Ours minus the paper’s, in points on average: Siamese −40.0, Contrastive +0.0, K-Means +0.0; 12 differ.",
-        "The paper’s claims that these runs can check. Hold: 1; hold partly: 0; fail: 1; inconclusive: 0.",
-        "ReLU (part) is above the best of URE, ReLU and ABS, as trained here, in 2 of 2 rows, +1.0 points on average.",
+        "Ours minus the paper’s, in points on average: Siamese −40.0, Contrastive +0.0, K-Means "
+        "+0.0; 12 differ.",
+        "The paper’s claims that these runs can check. Hold: 1; hold partly: 0; fail: 1; "
+        "inconclusive: 0.",
+        "ReLU (part) is above the best of URE, ReLU and ABS, as trained here, in 2 of 2 rows, +1.0 "
+        "points on average.",
     ]
     assert [line.section for line in said] == ["comparisons", "comparisons", "claims", "extended"]

@@ -8,7 +8,8 @@ from mdpu.pipeline.config import load_config
 from mdpu.pipeline.plan import Plan
 
 HOSTILE = """<script>alert(1)</script> & "Ü" 'x' \\{} 100% #1 ~^"""
-# Both families of methods, both groups of a table's head, and names that a template must not take for markup.
+# Both families of methods, both groups of a table's head, and names that a template must not take
+# for markup.
 OPEN = {
     "kind": "table",
     "title": "An open choice",
@@ -20,7 +21,16 @@ OPEN = {
 SYNTHETIC = {
     "name": "synthetic",
     "datasets": ["mnist", "emnist-letters-a-i"],
-    "experiments": ["figure1", "table1", "table2", "table4", "figure5", "extended-pairs", "bags-size", "open"],
+    "experiments": [
+        "figure1",
+        "table1",
+        "table2",
+        "table4",
+        "figure5",
+        "extended-pairs",
+        "bags-size",
+        "open",
+    ],
     "definitions": {
         "datasets": {"emnist-letters-a-i": {"title": HOSTILE}},
         "variants": {"without": {"sampling": {"replacement": False}}},
@@ -33,7 +43,9 @@ SYNTHETIC = {
 def synthetic(tmp_path_factory):
     """The plan of a report of synthetic runs, whose page is written."""
     folder = tmp_path_factory.mktemp("synthetic")
-    (folder / "synthetic.yaml").write_text(yaml.safe_dump(SYNTHETIC, allow_unicode=True), encoding="utf-8")
+    (folder / "synthetic.yaml").write_text(
+        yaml.safe_dump(SYNTHETIC, allow_unicode=True), encoding="utf-8"
+    )
     plan = Plan(load_config([folder / "synthetic.yaml"], [f"results_dir={folder / 'results'}"]))
     write_results(plan)
     return plan

@@ -24,20 +24,37 @@ def test_what_is_shown_apart_are_the_shipped_tables_and_figures():
     columns = ["cell", "reading", "mean", "published_mean", "verdict"]
     pd.testing.assert_frame_equal(run[columns], kept[columns], check_dtype=False)
     sections = {section["name"].removeprefix("own-split-"): section for section in apart.sections()}
-    shown = ["table2", "table3", "table4", "table5", "figure3", "figure4", "own-svhn", "own-svhn-resnet"]
+    shown = [
+        "table2",
+        "table3",
+        "table4",
+        "table5",
+        "figure3",
+        "figure4",
+        "own-svhn",
+        "own-svhn-resnet",
+    ]
     cifar = ["own-cifar-10", "own-cifar-10-triples", "own-cifar-10-curves"]
     assert list(sections) == [*shown, *cifar, "forecasts"]
     beside = {name for name, section in sections.items() if section.get("elsewhere")}
     assert beside == {"own-cifar-10", "own-cifar-10-triples"}
-    told, runs = sections["forecasts"], apart.runs.query("dataset == 'own-cifar-10'")
-    assert {row["cell"] for row in told["rows"]} == {name.rpartition("/")[0] for name in runs["run"]}
+    told = sections["forecasts"]
+    runs = apart.runs.query("dataset == 'own-cifar-10'")
+    assert {row["cell"] for row in told["rows"]} == {
+        name.rpartition("/")[0] for name in runs["run"]
+    }
     for place, score in enumerate(told["scores"]):
         cells = [row["told"][place] for row in told["rows"]]
         assert {cell["reading"] for cell in cells} == {score["reading"]}
-        assert score["inside"] == sum(cell["low"] <= cell["accuracy"] <= cell["high"] for cell in cells)
+        assert score["inside"] == sum(
+            cell["low"] <= cell["accuracy"] <= cell["high"] for cell in cells
+        )
         assert score["above"] == sum(cell["accuracy"] > cell["forecast"] for cell in cells)
     last_ten = {row["cell"]: row["told"][1]["accuracy"] for row in told["rows"]}
-    shipped = {name.rpartition("/")[0]: value for name, value in runs[["run", "accuracy"]].itertuples(index=False)}
+    shipped = {
+        name.rpartition("/")[0]: value
+        for name, value in runs[["run", "accuracy"]].itertuples(index=False)
+    }
     assert last_ten == pytest.approx(shipped)
 
 
@@ -46,15 +63,21 @@ def test_a_plan_without_another_configuration_shows_nothing_apart():
 
 
 def text_of(element):
-    """Return the text of an element without blanks, which matplotlib has between parts that it places itself."""
+    """Return the text of an element without blanks, which matplotlib has between parts that it
+    places itself.
+    """
     return "".join("".join(element.itertext()).split())
 
 
 @pytest.mark.parametrize("svg", sorted(SHIPPED.glob("figures/*.svg")), ids=lambda path: path.stem)
 def test_a_drawing_in_an_address_is_the_drawing(svg):
-    """It has the same texts and as many shapes; coordinates are rounded, and no more than half is left of curves."""
+    """It has the same texts and as many shapes; coordinates are rounded, and no more than half is
+    left of curves.
+    """
     shown = figure(svg)
-    kind, _, address = environment().from_string("{{ image }}").render(image=shown["image"]).partition(",")
+    kind, _, address = (
+        environment().from_string("{{ image }}").render(image=shown["image"]).partition(",")
+    )
     assert kind == "data:image/svg+xml" and not {*' "<>#&'} & {*address}
     before, after = (ElementTree.fromstring(text) for text in (svg.read_bytes(), unquote(address)))
     for tag in ("text", "path", "use", "image"):

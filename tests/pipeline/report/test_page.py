@@ -62,7 +62,10 @@ def hostile(synthetic):
 
 def visible(page, selector):
     """Return how many elements can be seen."""
-    script = "return [...document.querySelectorAll(arguments[0])].filter(part => part.checkVisibility()).length"
+    script = (
+        "return [...document.querySelectorAll(arguments[0])].filter(part => "
+        "part.checkVisibility()).length"
+    )
     return page.execute_script(script, selector)
 
 
@@ -71,7 +74,9 @@ def count(page, selector):
 
 
 def column(page, label):
-    script = "return [...document.querySelectorAll(arguments[0])].map(cell => cell.textContent.trim())"
+    script = (
+        "return [...document.querySelectorAll(arguments[0])].map(cell => cell.textContent.trim())"
+    )
     return page.execute_script(script, f"{SHOWN} td[data-label='{label}']")
 
 
@@ -79,10 +84,18 @@ def test_the_first_screen_answers(page, comparison):
     proposed = comparison[comparison["method"].isin(["ure", "relu", "abs"])]
     reproduced = (proposed["verdict"] == "reproduced").sum()
     headline = page.find_element(By.ID, "headline")
-    assert headline.text.startswith(f"Of the {len(proposed)} numbers of the paper that were run, {reproduced} are ")
-    for element in (headline, page.find_element(By.CSS_SELECTOR, ".findings"), page.find_element(By.ID, "forest")):
+    assert headline.text.startswith(
+        f"Of the {len(proposed)} numbers of the paper that were run, {reproduced} are "
+    )
+    for element in (
+        headline,
+        page.find_element(By.CSS_SELECTOR, ".findings"),
+        page.find_element(By.ID, "forest"),
+    ):
         assert element.rect["y"] + element.rect["height"] < 900
-    counts = [bar.get_attribute("aria-label") for bar in page.find_elements(By.CSS_SELECTOR, ".bar")]
+    counts = [
+        bar.get_attribute("aria-label") for bar in page.find_elements(By.CSS_SELECTOR, ".bar")
+    ]
     ure = comparison[comparison["method"] == "ure"]["verdict"].value_counts()
     verdicts = ("reproduced", "close", "inconclusive", "differs")
     assert counts[0] == ", ".join(f"{ure.get(verdict, 0)} {verdict}" for verdict in verdicts)
@@ -92,27 +105,36 @@ def test_the_first_screen_answers(page, comparison):
     assert set(column(page, "From")) == {"proposed"}
 
 
-CHOICES = {"epochs": EPOCHS, "scope": ["whole", "class", "part"], "loss": ["logistic", "squared", "hinge"]}
+CHOICES = {
+    "epochs": EPOCHS,
+    "scope": ["whole", "class", "part"],
+    "loss": ["logistic", "squared", "hinge"],
+}
 CHOICES |= {"training": ["protocol", "replacement without"]}
 JUDGE = """
 const form = document.getElementById("judging");
+const verdict = (row) => [row.querySelector("a").hash.slice(1), row.cells[0].dataset.value];
+const label = (bar) => [bar.dataset.method, bar.getAttribute("aria-label")];
+const look = (mark) => [mark.hash.slice(1), mark.className];
 return arguments[0].map((setting) => {
   for (const [name, value] of Object.entries(setting)) form.elements[name].value = value;
   form.dispatchEvent(new Event("input"));
   const rows = [...document.querySelectorAll("#comparisons-table tbody tr")];
   return [
-    Object.fromEntries(rows.map((row) => [row.querySelector("a").hash.slice(1), row.cells[0].dataset.value])),
-    [...document.querySelectorAll(".bar")].map((bar) => [bar.dataset.method, bar.getAttribute("aria-label")]),
+    Object.fromEntries(rows.map(verdict)),
+    [...document.querySelectorAll(".bar")].map(label),
     document.getElementById("headline").textContent,
     document.querySelectorAll("#forest g.forest").length,
-    [...document.querySelectorAll("#verdict-grid a.mark")].map((mark) => [mark.hash.slice(1), mark.className]),
+    [...document.querySelectorAll("#verdict-grid a.mark")].map(look),
   ];
 });"""
 
 
 def judged(comparison, statistics, setting):
     """Return Python's own verdict on every number by a setting of the page's controls."""
-    rule = {name: setting[name] for name in ("margin", "wider_margin")} | {"level": setting["level"] / 100}
+    rule = {name: setting[name] for name in ("margin", "wider_margin")} | {
+        "level": setting["level"] / 100
+    }
     scope = "" if setting["scope"] == "whole" else f"-{setting['scope']}"
     scopes = comparison["method"].map(lambda name: scope if name in ("relu", "abs") else "")
     loss = "" if setting["loss"] == "logistic" else f".{setting['loss']}"
@@ -125,7 +147,9 @@ def judged(comparison, statistics, setting):
     paper = Trials(comparison["published_mean"], comparison["published_std"], 3)
     ours = Trials(found["mean"], found["std"], found["trials"].fillna(0) - lost)
     verdicts = judge_trials(ours, lost, paper, rule)[3]
-    return dict(zip(comparison["cell"], np.where(found["trials"].isna(), "not run", verdicts), strict=True))
+    return dict(
+        zip(comparison["cell"], np.where(found["trials"].isna(), "not run", verdicts), strict=True)
+    )
 
 
 @pytest.mark.timeout(300)
@@ -145,21 +169,31 @@ def test_the_page_judges_by_a_readers_own_reading_as_python_does(page, synthetic
         rows, bars, headline, marks, grid = shown
         expected = judged(comparison, statistics, setting)
         assert rows == expected, setting
-        assert dict(grid) == {cell: f"mark {'unrun' if own == 'not run' else own}" for cell, own in expected.items()}
+        assert dict(grid) == {
+            cell: f"mark {'unrun' if own == 'not run' else own}" for cell, own in expected.items()
+        }
         named = comparison["cell"].map(expected)
         for method, label in bars:
             own = named[comparison["method"] == method].value_counts()
-            assert label == ", ".join(f"{own.get(verdict, 0)} {verdict}" for verdict in VERDICTS[:4])
+            assert label == ", ".join(
+                f"{own.get(verdict, 0)} {verdict}" for verdict in VERDICTS[:4]
+            )
         assert marks == (named != "not run").sum()
         own = named[comparison["method"].isin(PROPOSED)].value_counts()
         assert headline.endswith(f", and {own.get('differs', 0)} differ.")
     click(page.find_element(By.CSS_SELECTOR, "#judging button"))  # as the protocol
-    assert column(page, "Verdict") == [f"{glyph} {own}" for own in comparison["verdict"] for glyph in LOOKS[own][0]]
+    assert column(page, "Verdict") == [
+        f"{glyph} {own}" for own in comparison["verdict"] for glyph in LOOKS[own][0]
+    ]
 
 
 def test_the_pages_quantiles_are_students(page):
-    freedoms, levels = [1, 1.3, 2, 2.71, 4, 7.5, 30, 400], [0.51, 0.8, 0.95, 0.999]
-    script = "return arguments[0].map((freedom) => arguments[1].map((level) => rule.student(freedom, level)))"
+    freedoms = [1, 1.3, 2, 2.71, 4, 7.5, 30, 400]
+    levels = [0.51, 0.8, 0.95, 0.999]
+    script = (
+        "return arguments[0].map((freedom) => arguments[1].map((level) => rule.student(freedom, "
+        "level)))"
+    )
     expected = special.stdtrit(np.array(freedoms)[:, None], (1 + np.array(levels)) / 2)
     np.testing.assert_allclose(page.execute_script(script, freedoms, levels), expected, rtol=1e-9)
 
@@ -167,10 +201,21 @@ def test_the_pages_quantiles_are_students(page):
 def test_a_number_says_under_which_readings_it_is_reproduced(page, synthetic, comparison):
     relu = CELL.replace("/ure", "/relu")
     statistics = read_csv(synthetic.layout.results / "readings.csv")
-    plain = {"margin": 1.0, "wider_margin": 2.0, "level": 95.0, "scope": "whole", "loss": "logistic"}
-    changes = [{"scope": one} for one in CHOICES["scope"]] + [{"loss": one} for one in CHOICES["loss"][1:]]
+    plain = {
+        "margin": 1.0,
+        "wider_margin": 2.0,
+        "level": 95.0,
+        "scope": "whole",
+        "loss": "logistic",
+    }
+    changes = [{"scope": one} for one in CHOICES["scope"]] + [
+        {"loss": one} for one in CHOICES["loss"][1:]
+    ]
     grid = itertools.product(CHOICES["training"], changes, EPOCHS)
-    settings = [{**plain, "training": training, **change, "epochs": epochs} for training, change, epochs in grid]
+    settings = [
+        {**plain, "training": training, **change, "epochs": epochs}
+        for training, change, epochs in grid
+    ]
     verdicts = [judged(comparison, statistics, setting)[relu] for setting in settings]
     click(page.find_element(By.CSS_SELECTOR, f"#table2 a.ours[href='#{relu}']"))
     run = [verdict for verdict in verdicts if verdict != "not run"]
@@ -183,7 +228,9 @@ def test_a_number_says_under_which_readings_it_is_reproduced(page, synthetic, co
 
 def go_to(page, fragment):
     """Follow an address within the page, without waiting for the browser to tell the page."""
-    page.execute_script("location.hash = arguments[0]; dispatchEvent(new PopStateEvent('popstate'))", fragment)
+    page.execute_script(
+        "location.hash = arguments[0]; dispatchEvent(new PopStateEvent('popstate'))", fragment
+    )
 
 
 PANEL = """return arguments[0].map((address) => {
@@ -196,7 +243,7 @@ PANEL = """return arguments[0].map((address) => {
   const row = rows.find((row) => row.querySelector("a").hash.slice(1) === number);
   return {
     verdict: row.querySelector("[data-label=Verdict]").dataset.value,
-    facts: Object.fromEntries(terms.map((term) => [term.textContent, term.nextSibling.textContent])),
+    facts: Object.fromEntries(terms.map((dt) => [dt.textContent, dt.nextSibling.textContent])),
     trials: drawer.querySelector("svg.strip")?.getAttribute("aria-label") ?? null,
   };
 });"""
@@ -223,7 +270,9 @@ def test_the_trials_of_a_number_give_the_verdict_that_the_table_shows(page, comp
         if shown["trials"] is None:
             assert shown["verdict"] == "not run", reading
             continue
-        trials = np.array([float(value) for value in re.findall(r"[\d.]+(?=,| %)", shown["trials"].split(";")[0])])
+        trials = np.array(
+            [float(value) for value in re.findall(r"[\d.]+(?=,| %)", shown["trials"].split(";")[0])]
+        )
         ours = Trials(trials.mean(), trials.std(ddof=1), len(trials))
         paper = Trials(row["published_mean"], row["published_std"], 3)
         assert judge_trials(ours, np.array(0), paper, rule)[3] == shown["verdict"], reading
@@ -246,15 +295,19 @@ def caption_of(page, name):
 
 
 def test_a_tables_numbers_bold_and_caption_are_those_of_the_reading(page, synthetic):
-    """And the protocol's again where a reader returns to it; what was run under no other reading is marked."""
+    """And the protocol's again where a reader returns to it; what was run under no other reading is
+    marked.
+    """
     names = ("table2", "table4", "extended-pairs")
-    before = {name: (caption_of(page, name), page.execute_script(TABLE, f"#{name}")) for name in names}
+    before = {
+        name: (caption_of(page, name), page.execute_script(TABLE, f"#{name}")) for name in names
+    }
     go_to(page, "reading=epochs:all;training:replacement+without")
     statistics = read_csv(synthetic.layout.results / "readings.csv").query("epochs == 'all'")
     statistics = statistics[statistics["variant"] == "replacement without"]
     ours = {}
     for row in statistics.to_dict("records"):
-        cell = f"{row['dataset']}/base/m{row['tuple_size']}/n{row['n']}/prior{row['prior']}/{row['method']}"
+        cell = "{dataset}/base/m{tuple_size}/n{n}/prior{prior}/{method}".format_map(row)
         ours[cell] = f"{row['mean']:.2f} ± {row['std']:.2f}"
     shown = page.execute_script(TABLE, "#table2")
     run = [cell for cell, *_ in shown if cell in ours]
@@ -268,11 +321,15 @@ def test_a_tables_numbers_bold_and_caption_are_those_of_the_reading(page, synthe
     assert "Under your reading, all 100 epochs, without replacement: " in caption_of(page, "table2")
     assert "epochs: all 100 epochs." in caption_of(page, "table2")
     beyond = page.execute_script(TABLE, "#extended-pairs")
-    assert {kept for cell, _, _, kept in beyond if cell.endswith(("/ure", "/relu", "/abs"))} == {False}
+    assert {kept for cell, _, _, kept in beyond if cell.endswith(("/ure", "/relu", "/abs"))} == {
+        False
+    }
     assert {kept for cell, _, _, kept in beyond if cell.endswith("/supervised")} == {True}
     assert "Shaded cells are the protocol’s" in caption_of(page, "extended-pairs")
     click(page.find_element(By.CSS_SELECTOR, "#judging button"))
-    after = {name: (caption_of(page, name), page.execute_script(TABLE, f"#{name}")) for name in names}
+    after = {
+        name: (caption_of(page, name), page.execute_script(TABLE, f"#{name}")) for name in names
+    }
     assert after == before
 
 
@@ -281,7 +338,10 @@ def test_a_reading_has_an_address_that_a_mail_may_encode(page):
     select = page.find_element(By.CSS_SELECTOR, "#comparisons select[name=verdict]")
     assert select.get_property("value") == "reproduced"
     go_to(page, "reading=epochs:all")
-    assert page.find_element(By.CSS_SELECTOR, "#judging select[name=epochs]").get_property("value") == "all"
+    assert (
+        page.find_element(By.CSS_SELECTOR, "#judging select[name=epochs]").get_property("value")
+        == "all"
+    )
     click(page.find_element(By.CSS_SELECTOR, "#judging button"))
     assert "reading" not in page.current_url
 
@@ -289,7 +349,10 @@ def test_a_reading_has_an_address_that_a_mail_may_encode(page):
 def test_a_margin_that_cannot_be_is_refused_in_words(page):
     fault = page.find_element(By.CSS_SELECTOR, "#judging .fault")
     margin = page.find_element(By.CSS_SELECTOR, "#judging input[name=margin]")
-    change = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', { bubbles: true }))"
+    change = (
+        "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', { "
+        "bubbles: true }))"
+    )
     for value in ("3", "-3", ""):
         page.execute_script(change, margin, value)
         assert fault.text
@@ -310,10 +373,18 @@ def test_the_counts_beside_the_headline_are_choices(page, synthetic, comparison)
     assert (f"Each counts {max(sizes)} numbers" in caption) == (len(sizes) == 1)
     assert len(counts) == 6
     click(rows[1].find_element(By.TAG_NAME, "button"))
-    chosen = {"margin": 1.0, "wider_margin": 2.0, "level": 95.0, "scope": "whole", "loss": "logistic"}
+    chosen = {
+        "margin": 1.0,
+        "wider_margin": 2.0,
+        "level": 95.0,
+        "scope": "whole",
+        "loss": "logistic",
+    }
     statistics = read_csv(synthetic.layout.results / "readings.csv")
     expected = judged(comparison, statistics, {**chosen, "training": "protocol", "epochs": "all"})
-    proposed = comparison.loc[comparison["method"].isin(PROPOSED), "cell"].map(expected).value_counts()
+    proposed = (
+        comparison.loc[comparison["method"].isin(PROPOSED), "cell"].map(expected).value_counts()
+    )
     told = "{} are reproduced, {} close, {} inconclusive, and {} differ."
     told = told.format(*(proposed.get(verdict, 0) for verdict in VERDICTS[:4]))
     assert told in page.find_element(By.ID, "headline").text
@@ -321,10 +392,14 @@ def test_the_counts_beside_the_headline_are_choices(page, synthetic, comparison)
 
 def test_a_table_comes_as_the_file_that_it_is(page, synthetic):
     link = page.find_element(By.CSS_SELECTOR, "#table2 a[download='table2.csv']")
-    page.execute_script("arguments[0].addEventListener('click', (event) => event.preventDefault())", link)
+    page.execute_script(
+        "arguments[0].addEventListener('click', (event) => event.preventDefault())", link
+    )
     click(link)
     fetched = "fetch(arguments[0].href).then((answer) => answer.text()).then(arguments[1])"
-    assert page.execute_async_script(fetched, link) == synthetic.layout.table("table2").read_text(encoding="utf-8")
+    assert page.execute_async_script(fetched, link) == synthetic.layout.table("table2").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_column_sorts_both_ways_and_the_address_keeps_it(page, synthetic):
@@ -335,7 +410,10 @@ def test_a_column_sorts_both_ways_and_the_address_keeps_it(page, synthetic):
     button = page.find_element(By.CSS_SELECTOR, "th[data-key='difference'] button")
     button.send_keys(Keys.ENTER)
     assert differences() == sorted(before) != before
-    assert page.find_element(By.CSS_SELECTOR, "th[data-key='difference']").get_attribute("aria-sort") == "ascending"
+    assert (
+        page.find_element(By.CSS_SELECTOR, "th[data-key='difference']").get_attribute("aria-sort")
+        == "ascending"
+    )
     button.send_keys(Keys.ENTER)
     assert differences() == sorted(before, reverse=True)
     kept = page.current_url
@@ -347,8 +425,12 @@ def test_a_column_sorts_both_ways_and_the_address_keeps_it(page, synthetic):
 
 
 def test_filters_and_search_combine(page, comparison, hostile):
-    Select(page.find_element(By.CSS_SELECTOR, ".controls select[name='method']")).select_by_value("siamese")
-    Select(page.find_element(By.CSS_SELECTOR, ".controls select[name='dataset']")).select_by_visible_text(hostile)
+    Select(page.find_element(By.CSS_SELECTOR, ".controls select[name='method']")).select_by_value(
+        "siamese"
+    )
+    Select(
+        page.find_element(By.CSS_SELECTOR, ".controls select[name='dataset']")
+    ).select_by_visible_text(hostile)
     page.find_element(By.CSS_SELECTOR, ".controls input").send_keys("SIAM margin")
     expected = comparison.query("method == 'siamese' and dataset == 'emnist-letters-a-i'")
     expected = expected[expected["reason"].str.contains("margin")]
@@ -389,18 +471,34 @@ def test_a_number_opens_its_cell_by_keyboard(page, synthetic, comparison):
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_contents_lead_to_every_section(page, width):
     set_up(page, width)
-    targets = [link.get_attribute("href").split("#")[1] for link in page.find_elements(By.CSS_SELECTOR, "nav a")]
-    assert targets == [section.get_attribute("id") for section in page.find_elements(By.TAG_NAME, "section")][1:]
+    targets = [
+        link.get_attribute("href").split("#")[1]
+        for link in page.find_elements(By.CSS_SELECTOR, "nav a")
+    ]
+    assert (
+        targets
+        == [section.get_attribute("id") for section in page.find_elements(By.TAG_NAME, "section")][
+            1:
+        ]
+    )
     for target in targets:
         click(page.find_element(By.CSS_SELECTOR, f"nav a[href='#{target}']"))
         assert page.find_element(By.ID, target).find_element(By.TAG_NAME, "h3").is_displayed()
 
 
 def test_it_loads_nothing_and_every_link_of_the_page_leads_somewhere(page):
-    loaded = page.execute_script("return performance.getEntriesByType('resource').map(entry => entry.name)")
+    loaded = page.execute_script(
+        "return performance.getEntriesByType('resource').map(entry => entry.name)"
+    )
     assert [place for place in loaded if not place.startswith("data:")] == []
-    there = set(page.execute_script("return Array.from(document.querySelectorAll('[id]'), element => element.id)"))
-    links = page.execute_script("return Array.from(document.querySelectorAll('a[href^=\"#\"]'), link => link.hash)")
+    there = set(
+        page.execute_script(
+            "return Array.from(document.querySelectorAll('[id]'), element => element.id)"
+        )
+    )
+    links = page.execute_script(
+        "return Array.from(document.querySelectorAll('a[href^=\"#\"]'), link => link.hash)"
+    )
     readings = {link for link in links if link.startswith("#reading=")}
     assert readings
     assert {link[1:].split("?")[0] for link in {*links} - readings} <= there
@@ -414,7 +512,9 @@ def test_the_numbers_of_a_table_are_those_of_its_file_and_marked_by_precision(pa
         link = page.find_element(By.CSS_SELECTOR, f"#table2 a.ours[href='#{name}']")
         number, mark, said = link.text.partition("†")
         assert number == f"{row['mean']:.2f} ± {row['std']:.2f}"
-        assert (mark, said.strip()) == (("", "") if row["method"] == "kmeans" else ("†", "in mixed precisions"))
+        assert (mark, said.strip()) == (
+            ("", "") if row["method"] == "kmeans" else ("†", "in mixed precisions")
+        )
 
 
 def test_what_was_not_run_is_said(page):
@@ -430,11 +530,15 @@ def test_a_table_shows_what_its_reader_chooses(page, shown):
     cell = page.find_element(By.CSS_SELECTOR, LINK).find_element(By.XPATH, "./..")
     assert all(cell.find_element(By.CLASS_NAME, part).is_displayed() for part in parts)
     page.find_element(By.CSS_SELECTOR, f"#table2 input[value='{shown}']").send_keys(Keys.SPACE)
-    assert [part for part in parts if cell.find_element(By.CLASS_NAME, part).is_displayed()] == [shown]
+    assert [part for part in parts if cell.find_element(By.CLASS_NAME, part).is_displayed()] == [
+        shown
+    ]
 
 
 def page_colours(page):
-    style = "const style = getComputedStyle(document.body); return [style.backgroundColor, style.color]"
+    style = (
+        "const style = getComputedStyle(document.body); return [style.backgroundColor, style.color]"
+    )
     numbers = [value.strip("rgb()").split(", ") for value in page.execute_script(style)]
     return ["#" + "".join(f"{int(part):02x}" for part in value) for value in numbers]
 
@@ -456,23 +560,38 @@ def test_light_and_dark_follow_the_system_until_a_reader_chooses(page):
     assert page_colours(page) == dark
 
 
-@pytest.mark.parametrize(("width", "text"), [(1400, 1), (390, 1), (320, 1), (1280, 2), (390, 2), (320, 2)])
+@pytest.mark.parametrize(
+    ("width", "text"), [(1400, 1), (390, 1), (320, 1), (1280, 2), (390, 2), (320, 2)]
+)
 def test_nothing_but_a_table_scrolls_sideways(page, width, text):
-    """A window of 1280 px shows 320 at 400 % (WCAG 1.4.10), and a reader may double the text alone (1.4.4)."""
+    """A window of 1280 px shows 320 at 400 % (WCAG 1.4.10), and a reader may double the text alone
+    (1.4.4).
+    """
     set_up(page, width)
     page.execute_script(f"document.documentElement.style.fontSize = '{100 * text}%'")
-    lay_out(page)  # a section that is laid out only in sight cuts off what is too wide, and nothing would scroll
+    lay_out(
+        page
+        # a section that is laid out only in sight cuts off what is too wide, and nothing would
+        # scroll
+    )
     root = "document.documentElement"
     wide, window = page.execute_script(f"return [{root}.scrollWidth, {root}.clientWidth]")
     assert wide <= window
 
 
 def test_paper_has_what_is_unfolded(page):
-    """In print no table is wider than its page, and controls, lists and what is beyond the paper are left out."""
+    """In print no table is wider than its page, and controls, lists and what is beyond the paper
+    are left out.
+    """
     set_up(page, 1030, media="print")  # A4 across, less its margins
-    wide = "return [...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > innerWidth).length"
+    wide = (
+        "return [...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > "
+        "innerWidth).length"
+    )
     assert page.execute_script(wide) == 0
-    assert not visible(page, "ul.cases li, #runs, #comparisons, #bags-size, button:not(th *), select, input, nav")
+    assert not visible(
+        page, "ul.cases li, #runs, #comparisons, #bags-size, button:not(th *), select, input, nav"
+    )
     assert visible(page, "#table2 td .difference") == count(page, "#table2 td .difference") > 0
     assert visible(page, "#training")
     page.execute_script("document.querySelector('#claims details:has(li)').open = true")
@@ -522,5 +641,7 @@ def test_the_nu_validator_finds_no_error(synthetic, checkers):
         pytest.skip("java is missing")
     jar = checkers / "vnu-jar" / "build" / "dist" / "vnu.jar"
     page = synthetic.layout.results / "report.html"
-    done = subprocess.run(["java", "-jar", jar, "--format", "json", page], capture_output=True, text=True)
+    done = subprocess.run(
+        ["java", "-jar", jar, "--format", "json", page], capture_output=True, text=True
+    )
     assert json.loads(done.stderr)["messages"] == []

@@ -70,7 +70,9 @@ SIDES = np.tile(np.array([1, -1], dtype=np.int8), 100)
 
 def wrong_priors() -> pd.DataFrame:
     """The assumed prior is off by 0.2 in the first trial, right in the second, and so on."""
-    return accuracies(methods=ALL).assign(prior_offset=lambda rows: rows["seed"].map({1: -0.2, 2: 0.0, 3: 0.2}))
+    return accuracies(methods=ALL).assign(
+        prior_offset=lambda rows: rows["seed"].map({1: -0.2, 2: 0.0, 3: 0.2})
+    )
 
 
 def setting(tuple_size):
@@ -87,7 +89,9 @@ def test_accuracy_against_n_has_a_panel_per_dataset_and_tuple_size():
     axes = line_figure(table, DATASETS, "n").axes
     assert [axis.get_title().split(",")[0] for axis in axes] == ["MNIST", "SVHN"] * 2
     assert ["pairs" in axis.get_title() for axis in axes] == [True, True, False, False]
-    chosen = table[(table["dataset"] == "svhn") & (table["tuple_size"] == 3) & (table["method"] == "abs")]
+    chosen = table[
+        (table["dataset"] == "svhn") & (table["tuple_size"] == 3) & (table["method"] == "abs")
+    ]
     by_n = chosen.groupby("n")["accuracy"]
     line = named_lines(axes[3])["ABS"]
     assert list(line.get_xdata()) == [2000, 4000, 12000]
@@ -113,7 +117,9 @@ def test_the_axis_of_accuracy_against_n_holds_the_whole_bands():
 
 
 def test_the_curves_fill_their_panel_and_a_control_far_above_is_named_over_it():
-    table = histories(methods=["ure", "supervised"], epochs=50).query("dataset == 'mnist' and tuple_size == 2")
+    table = histories(methods=["ure", "supervised"], epochs=50).query(
+        "dataset == 'mnist' and tuple_size == 2"
+    )
     trial = 0.80 + 0.01 * table["seed"]
     table["accuracy"] = np.where(table["method"] == "supervised", 0.98, trial)
     figure = curves_figure(table, {"mnist": "MNIST"})
@@ -126,12 +132,17 @@ def test_the_curves_fill_their_panel_and_a_control_far_above_is_named_over_it():
 
 def test_the_caption_of_losses_says_that_the_printed_ramp_learns_nothing():
     plan = Plan(load_config([resource("config/reference.yaml")]))
-    said = {name: load_kind("loss").caption(plan.experiments[name]) for name in ("figure5", "figure5-usual-ramp")}
+    said = {
+        name: load_kind("loss").caption(plan.experiments[name])
+        for name in ("figure5", "figure5-usual-ramp")
+    }
     assert "nothing is" in said["figure5"]
     assert "nothing is" not in said["figure5-usual-ramp"]
 
 
-@pytest.mark.parametrize(("name", "figure", "lacks"), [("quick", "quick-curves", 0), ("reference", "figure3", 2)])
+@pytest.mark.parametrize(
+    ("name", "figure", "lacks"), [("quick", "quick-curves", 0), ("reference", "figure3", 2)]
+)
 def test_only_below_a_figure_on_the_papers_images_stand_those_that_it_lacks(name, figure, lacks):
     plan = Plan(load_config([resource(f"config/{name}.yaml")]))
     assert len(missing_datasets(plan, plan.experiments[figure])) == lacks
@@ -153,7 +164,9 @@ def test_curves_are_running_means_of_each_trial_and_of_all_and_the_legend_has_wh
 
 
 def test_accuracy_along_the_size_of_tuples_names_n_and_draws_controls_without_a_band():
-    (axis,) = line_figure(accuracies(methods=["abs", "supervised"]), {"mnist": "MNIST"}, "tuple_size").axes
+    (axis,) = line_figure(
+        accuracies(methods=["abs", "supervised"]), {"mnist": "MNIST"}, "tuple_size"
+    ).axes
     assert axis.get_title() == "MNIST, $n$ = 10,000, $\\pi_+ = 0.5$"
     assert list(named_lines(axis)["Supervised"].get_xdata()) == [2, 3]
     assert len(axis.collections) == 1
@@ -167,7 +180,9 @@ def test_losses_stand_side_by_side_in_a_panel_per_method_and_tuple_size():
     for container in axes[1].containers:
         points, _, (bars,) = container
         loss = next(name for name, known in LOSSES.items() if known.title == container.get_label())
-        chosen = table[(table["loss"] == loss) & (table["tuple_size"] == 2) & (table["method"] == "abs")]
+        chosen = table[
+            (table["loss"] == loss) & (table["tuple_size"] == 2) & (table["method"] == "abs")
+        ]
         by_dataset = chosen.groupby("dataset")["accuracy"]
         np.testing.assert_allclose(np.asarray(points.get_xdata(), float), by_dataset.mean())
         spread = [(segment[1, 0] - segment[0, 0]) / 2 for segment in bars.get_segments()]
@@ -205,9 +220,14 @@ def test_the_figure_of_losses_draws_the_code_and_shows_ramps_dead_gradient():
     for name, loss in TABLE_I.items():
         for axis, label in ((positive, 1), (negative, -1)):
             line = named_lines(axis)[loss.title]
-            np.testing.assert_allclose(line.get_ydata(), loss(torch.tensor(line.get_xdata()), label), err_msg=name)
-    slopes = {title: (line.get_xdata(), line.get_ydata()) for title, line in named_lines(slope).items()}
-    misclassified, inside = slopes["Ramp"][0] < 0, (slopes["Ramp"][0] > 0) & (slopes["Ramp"][0] < 1)
+            np.testing.assert_allclose(
+                line.get_ydata(), loss(torch.tensor(line.get_xdata()), label), err_msg=name
+            )
+    slopes = {
+        title: (line.get_xdata(), line.get_ydata()) for title, line in named_lines(slope).items()
+    }
+    misclassified = slopes["Ramp"][0] < 0
+    inside = (slopes["Ramp"][0] > 0) & (slopes["Ramp"][0] < 1)
     assert (slopes["Ramp"][1][misclassified] == 0).all()
     assert (slopes["Ramp"][1][inside] == -1).all()
     assert (slopes["Hinge"][1][misclassified] == -1).all()
@@ -222,20 +242,36 @@ def test_what_the_setting_says_of_its_images_is_true(tuple_size):
         assert SIDES[group.images].sum() >= 0
     assert (SIDES[parts["PU"][0].images] == 1).all()
     for bag in parts["LLP"]:
-        assert bag.known.split() == f"{(SIDES[bag.images] == 1).sum()} of {tuple_size} positive".split()
+        assert (
+            bag.known.split()
+            == f"{(SIDES[bag.images] == 1).sum()} of {tuple_size} positive".split()
+        )
     assert [set(SIDES[pair.images]) for pair in parts["SU"][:2]] == [{1}, {-1}]
     for own in parts["UU"]:
-        assert (SIDES[own.images] == 1).mean() == pytest.approx(float(own.known.removeprefix("prior ")))
+        assert (SIDES[own.images] == 1).mean() == pytest.approx(
+            float(own.known.removeprefix("prior "))
+        )
 
 
-LAWS = {("dominant", 3): Law.dominant(3), ("exactly-1", 3): Law.exactly(3, 1), ("similar", 2): Law.similar(2)}
+LAWS = {
+    ("dominant", 3): Law.dominant(3),
+    ("exactly-1", 3): Law.exactly(3, 1),
+    ("similar", 2): Law.similar(2),
+}
 
 
-def cells_of_laws(methods=("ure", "bag-em", "bag-relu", "supervised"), diverged: int = 0) -> pd.DataFrame:
-    """At 1/2 similar pairs name no class and have no risk of members; their second trial of three ends swapped."""
+def cells_of_laws(
+    methods=("ure", "bag-em", "bag-relu", "supervised"), diverged: int = 0
+) -> pd.DataFrame:
+    """At 1/2 similar pairs name no class and have no risk of members; their second trial of three
+    ends swapped.
+    """
     reached = {"ure": 80.0, "bag-em": 90.0, "bag-relu": 95.0, "supervised": 97.0}
     rows = [
-        {**vars(Run(dataset, "base", size, 100, prior, method, "logistic", seed, law)), "accuracy": accuracy}
+        {
+            **vars(Run(dataset, "base", size, 100, prior, method, "logistic", seed, law)),
+            "accuracy": accuracy,
+        }
         for dataset in DATASETS
         for (law, size), prior in zip(LAWS, ("0.4", "0.4", "0.5"), strict=True)
         for method in methods
@@ -247,18 +283,26 @@ def cells_of_laws(methods=("ure", "bag-em", "bag-relu", "supervised"), diverged:
     lost = (table["method"] == "bag-relu") & (table["seed"] == diverged)
     table["accuracy"] = table["accuracy"].mask(lost)
     swapped = (table["law"] == "similar") & (table["seed"] == 2)
-    return law_cells(table.assign(accuracy=table["accuracy"].mask(swapped, 100 - table["accuracy"])), LAWS, 0.95)
+    return law_cells(
+        table.assign(accuracy=table["accuracy"].mask(swapped, 100 - table["accuracy"])), LAWS, 0.95
+    )
 
 
 def test_cells_of_laws_have_intervals_information_and_the_lead_of_bag_relu():
     cells = cells_of_laws().query("dataset == 'mnist'").set_index(["law", "method"])
     shown = cells.loc[("dominant", "ure")]
     assert (shown["mean"], shown["family"], shown["above"]) == (82.0, "marginal", 15.0)
-    assert shown["high"] - 82 == 82 - shown["low"] == pytest.approx(4.302653 / 3**0.5)  # t, two degrees of freedom
+    assert (
+        shown["high"] - 82 == 82 - shown["low"] == pytest.approx(4.302653 / 3**0.5)
+    )  # t, two degrees of freedom
     assert shown["above_high"] - 15 == pytest.approx(2.776445 * (2 / 3) ** 0.5)  # Welch's, four
     assert (shown["joint"], shown["marginal"]) == pytest.approx((1.044, 0.659), abs=1e-3)
     assert cells.loc[("similar", "supervised"), "mean"] == 99.0
-    fewer = cells_of_laws(diverged=3).query("dataset == 'mnist' and law == 'dominant' and method == 'ure'").iloc[0]
+    fewer = (
+        cells_of_laws(diverged=3)
+        .query("dataset == 'mnist' and law == 'dominant' and method == 'ure'")
+        .iloc[0]
+    )
     ends = welch_interval(Trials(96.5, 0.5**0.5, 2), Trials(82.0, 1.0, 3), 0.95)
     assert (fewer["above_low"], fewer["above_high"]) == pytest.approx(ends)
     assert cells.loc[("similar", "supervised"), "marginal"] == pytest.approx(0, abs=1e-9)
@@ -281,13 +325,16 @@ FIGURES = {
     "losses": losses_figure,
     "curves": lambda: curves_figure(histories(), DATASETS),
     "setting": lambda: setting(5),
-    "curves and controls": lambda: curves_figure(histories(methods=["ure", "supervised", "chance"]), DATASETS),
+    "curves and controls": lambda: curves_figure(
+        histories(methods=["ure", "supervised", "chance"]), DATASETS
+    ),
 }
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_fits_a_paper_and_its_labels_can_be_read(name, tmp_path):
-    """A column or a page wide, not higher than a page, 8 pt, and no label touches another or leaves the figure.
+    """A column or a page wide, not higher than a page, 8 pt, and no label touches another or leaves
+    the figure.
 
     What is seen on paper is seen in the dark too.
     """
@@ -296,10 +343,16 @@ def test_a_figure_fits_a_paper_and_its_labels_can_be_read(name, tmp_path):
     width, height = figure.get_size_inches()
     assert width in (COLUMN, PAGE)
     assert height <= 9.0
-    assert {text.get_fontsize() for text in figure.findobj(Text) if is_shown(text, figure)} <= {7, 8}
+    assert {text.get_fontsize() for text in figure.findobj(Text) if is_shown(text, figure)} <= {
+        7,
+        8,
+    }
     save_figure(figure, tmp_path / "figure.svg", tmp_path / "figure.pdf")
-    for colour in set(re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", (tmp_path / "figure.svg").read_text())):
-        dark, seen = DARK.get(colour, colour), contrast(colour, "#ffffff") >= 3
+    for colour in set(
+        re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", (tmp_path / "figure.svg").read_text())
+    ):
+        dark = DARK.get(colour, colour)
+        seen = contrast(colour, "#ffffff") >= 3
         assert not seen or contrast(dark, DARK["#ffffff"]) >= 3, colour
 
 

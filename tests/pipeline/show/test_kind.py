@@ -43,7 +43,10 @@ def test_a_kind_keeps_the_contract(name):
         ({"kind": "line", "loss": ["ramp", "hinge"]}, "first.loss"),
         ({"kind": "line", "options": {"along": "x"}}, "first.options.along"),
         ({"kind": "line", "options": {"agianst": "n"}}, "first.options.agianst"),
-        ({"kind": "line", "options": {"along": "broken"}, "variant": ["base", "three-n"]}, "first.variant"),
+        (
+            {"kind": "line", "options": {"along": "broken"}, "variant": ["base", "three-n"]},
+            "first.variant",
+        ),
         ({"options": {"measure": "std"}}, "first.options.measure"),
     ],
 )
@@ -87,7 +90,9 @@ def test_every_configuration_that_is_shipped_can_be_shown(overlay):
 
 
 def test_the_guide_to_a_kind_literally(tmp_path, monkeypatch):
-    """Its file and its experiment become a figure, and a section of the report; nothing else is touched."""
+    """Its file and its experiment become a figure, and a section of the report; nothing else is
+    touched.
+    """
     guide = (REPOSITORY / "docs" / "how-to" / "add-kind.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
     (overlay,) = re.findall(r"^```yaml\n(.*?)^```", guide, re.MULTILINE | re.DOTALL)
@@ -97,7 +102,9 @@ def test_the_guide_to_a_kind_literally(tmp_path, monkeypatch):
     changed["definitions"]["experiments"] |= yaml.safe_load(overlay)["definitions"]["experiments"]
     check(changed)
     plan = Plan(changed)
-    metrics = pd.DataFrame(list(plan.runs)).assign(epoch=1, accuracy=[0.5 + run.seed / 10 for run in plan.runs])
+    metrics = pd.DataFrame(list(plan.runs)).assign(
+        epoch=1, accuracy=[0.5 + run.seed / 10 for run in plan.runs]
+    )
     write_table(metrics, plan.layout.metrics)
     write_csv(run_accuracies(metrics, plan.protocol.reporting), plan.layout.runs)
     write(plan, "spread", {"metrics": plan.layout.metrics}, outputs(plan, "spread"))

@@ -41,7 +41,8 @@ def test_latex_has_a_row_per_prior_and_dataset_with_the_best_in_bold(cells):
     assert any(r"Not run: R\&D." in line for line in lines)
     assert [line for line in lines if line.endswith(r"\\")] == [
         r"{Prior} & {Dataset} & {URE} & {ReLU} & {ABS} \\",
-        r"0.4 & MNIST & 80.00 \pm 1.00 & \bfseries 85.00 \pm 0.25 & 84.98{\rlap{\textsuperscript{1}}} \\",
+        r"0.4 & MNIST & 80.00 \pm 1.00 & \bfseries 85.00 \pm 0.25 & "
+        r"84.98{\rlap{\textsuperscript{1}}} \\",
         r" & R\&D\_100\% & {diverged} & {not run} & \bfseries 70.00 \pm 2.00 \\",
         r"0.5 & MNIST & \bfseries 75.00 \pm 1.00 & \bfseries 75.00 \pm 1.00 & 74.00 \pm 1.00 \\",
         r" & R\&D\_100\% & {not run} & {not run} & {not run} \\",
@@ -51,14 +52,26 @@ def test_latex_has_a_row_per_prior_and_dataset_with_the_best_in_bold(cells):
 def test_a_table_says_which_of_its_cells_were_not_trained_in_float32(cells):
     assert precision(cells.assign(precision="float32")) == ""
     mixed = cells.assign(precision=["float32"] * 5 + ["bfloat16"] * 2 + ["mixed precisions"])
-    assert precision(mixed).endswith(": 2 of 8 cells in bfloat16, 1 of 8 cells in mixed precisions.")
+    assert precision(mixed).endswith(
+        ": 2 of 8 cells in bfloat16, 1 of 8 cells in mixed precisions."
+    )
 
 
 def test_an_experiment_shows_its_own_trials_beside_another_that_has_more():
-    """A table and what is said of a figure have the trials of their experiment, not all of the cell."""
-    plan = Plan(config(datasets=["flat"], **{FIRST + "seed": [1, 2]}, definitions__experiments__second__seed=[1, 2, 3]))
+    """A table and what is said of a figure have the trials of their experiment, not all of the
+    cell.
+    """
+    plan = Plan(
+        config(
+            datasets=["flat"],
+            **{FIRST + "seed": [1, 2]},
+            definitions__experiments__second__seed=[1, 2, 3],
+        )
+    )
     described = pd.DataFrame(list(plan.runs))
-    described = described.assign(accuracy=60.0 + 10 * described["seed"], first_epoch=1, last_epoch=3)
+    described = described.assign(
+        accuracy=60.0 + 10 * described["seed"], first_epoch=1, last_epoch=3
+    )
     described["precision"] = "float32"
     cells = table_cells(plan, plan.experiment("first"), described)
     assert set(cells["trials"]) == {2}

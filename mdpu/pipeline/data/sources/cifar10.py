@@ -31,7 +31,9 @@ def read(files: Sequence[Path]) -> ImageSet:
             arrays[f"{part}_images"] = np.ascontiguousarray(dataset.data)
             arrays[f"{part}_labels"] = np.array(dataset.targets, dtype=np.int64)
     licence = "none stated; for research, with citation"
-    return ImageSet(**arrays, classes=dataset.classes, origin="CIFAR-10 (Krizhevsky)", licence=licence)
+    return ImageSet(
+        **arrays, classes=dataset.classes, origin="CIFAR-10 (Krizhevsky)", licence=licence
+    )
 
 
 SOURCES = {"cifar-10": Source(read, f"CIFAR-10 {ARCHIVE.md5}", [ARCHIVE])}

@@ -15,7 +15,9 @@ CHECKSUM = "16d04ced2e5d1d3be214d879ea4358f2fc4c5ccb84693882b64f32888959de25"
 
 
 def read(_files: Sequence[Path]) -> ImageSet:
-    """Return 1,797 images of 8x8, every fourth for testing; their grey levels, 0..16, are stretched to 0..255."""
+    """Return 1,797 images of 8x8, every fourth for testing; their grey levels, 0..16, are stretched
+    to 0..255.
+    """
     from sklearn.datasets import load_digits
 
     bunch = load_digits()
@@ -26,7 +28,10 @@ def read(_files: Sequence[Path]) -> ImageSet:
     arrays = images[~test], labels[~test], images[test], labels[test]
     image_set = ImageSet(*arrays, list("0123456789"), origin, "CC BY 4.0")
     if image_set.checksum != CHECKSUM:
-        raise UserError("the digits of the installed scikit-learn differ from those of its version 1.9.1; install that")
+        raise UserError(
+            "the digits of the installed scikit-learn differ from those of its version 1.9.1; "
+            "install that"
+        )
     return image_set
 
 

@@ -1,4 +1,6 @@
-"""MNIST, Fashion-MNIST and EMNIST, which are idx files: handwritten digits and letters, and clothes."""
+"""MNIST, Fashion-MNIST and EMNIST, which are idx files: handwritten digits and letters, and
+clothes.
+"""
 
 from __future__ import annotations
 
@@ -39,21 +41,37 @@ FASHION_UNPACKED = {
     "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
     "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
 }
-CLOTHES = ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"]
+CLOTHES = [
+    "T-shirt/top",
+    "Trouser",
+    "Pullover",
+    "Dress",
+    "Coat",
+    "Sandal",
+    "Shirt",
+    "Sneaker",
+    "Bag",
+    "Ankle boot",
+]
 
 EMNIST_URL = "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip"  # of all its splits
-EMNIST = Archive("EMNIST/raw/gzip.zip", "58c8d27c78d21e728a6bc7b3cc06412e", (EMNIST_URL,), 561_753_746)
+EMNIST = Archive(
+    "EMNIST/raw/gzip.zip", "58c8d27c78d21e728a6bc7b3cc06412e", (EMNIST_URL,), 561_753_746
+)
 LETTERS = {  # SHA-256 of the unpacked files of this split, which serve without the archive
     "train-images-idx3": "7a786db773b2096a7b9a3f3275388a27711f4451548c3ca8be96f09ae94371ae",
     "train-labels-idx1": "e8e94c3f4353d5532fd9604b939cb4c76e7847945b9b0d9ff7884d881dead6bc",
     "test-images-idx3": "d5895e82d14765b22a84342337bc5c25f1affd61cc97d3821d4e65504bbf8dbc",
     "test-labels-idx1": "22dbcde0a929a7f166bdac863b9195b2994d840a1e082f8f6daaeac5606376a6",
 }
-UNPACKED = tuple((f"EMNIST/raw/emnist-letters-{file}-ubyte", sha256) for file, sha256 in LETTERS.items())
+UNPACKED = tuple(
+    (f"EMNIST/raw/emnist-letters-{file}-ubyte", sha256) for file, sha256 in LETTERS.items()
+)
 CLASSES = {
     "digits": "0123456789",
     "letters": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",  # upper and lower case alike
-    "balanced": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt",  # with lower case where it looks different
+    # with lower case where it looks different
+    "balanced": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabdefghnqrt",
 }
 
 
@@ -64,9 +82,13 @@ def parse_idx(content: bytes) -> np.ndarray:
     return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
 
-def read_mnist(files: Sequence[Path], classes: Sequence[str], origin: str, licence: str) -> ImageSet:
+def read_mnist(
+    files: Sequence[Path], classes: Sequence[str], origin: str, licence: str
+) -> ImageSet:
     """Return 60,000 training and 10,000 test images of 28x28."""
-    train_images, train_labels, test_images, test_labels = (parse_idx(read_content(file)) for file in files)
+    train_images, train_labels, test_images, test_labels = (
+        parse_idx(read_content(file)) for file in files
+    )
     labels = train_labels.astype(np.int64), test_labels.astype(np.int64)
     return ImageSet(train_images, labels[0], test_images, labels[1], classes, origin, licence)
 
@@ -74,20 +96,29 @@ def read_mnist(files: Sequence[Path], classes: Sequence[str], origin: str, licen
 def read_emnist(files: Sequence[Path], split: str) -> ImageSet:
     """Return the images of one split.
 
-    EMNIST stores its images transposed; they are returned upright, so that people can read them. It counts the classes
-    of Letters from 1; here A is class 0.
+    EMNIST stores its images transposed; they are returned upright, so that people can read them. It
+    counts the classes of Letters from 1; here A is class 0.
     """
     if len(files) == 1:
         with zipfile.ZipFile(files[0]) as archive:
-            contents = [gzip.decompress(archive.read(f"gzip/emnist-{split}-{file}-ubyte.gz")) for file in LETTERS]
+            contents = [
+                gzip.decompress(archive.read(f"gzip/emnist-{split}-{file}-ubyte.gz"))
+                for file in LETTERS
+            ]
     else:
         contents = [read_content(file) for file in files]
     train_images, train_labels, test_images, test_labels = map(parse_idx, contents)
-    upright = [np.ascontiguousarray(images.transpose(0, 2, 1)) for images in (train_images, test_images)]
-    labels = [labels.astype(np.int64) - (split == "letters") for labels in (train_labels, test_labels)]
+    upright = [
+        np.ascontiguousarray(images.transpose(0, 2, 1)) for images in (train_images, test_images)
+    ]
+    labels = [
+        labels.astype(np.int64) - (split == "letters") for labels in (train_labels, test_labels)
+    ]
     origin = f"EMNIST {split} (Cohen, Afshar, Tapson and van Schaik; from NIST Special Database 19)"
     licence = "none stated; derived from NIST Special Database 19"
-    return ImageSet(upright[0], labels[0], upright[1], labels[1], list(CLASSES[split]), origin, licence)
+    return ImageSet(
+        upright[0], labels[0], upright[1], labels[1], list(CLASSES[split]), origin, licence
+    )
 
 
 def archives(
@@ -110,7 +141,12 @@ def emnist(split: str, archive: Archive = EMNIST) -> Source:
 
 SOURCES = {
     "mnist": Source(
-        partial(read_mnist, classes=list("0123456789"), origin="MNIST (LeCun, Cortes, Burges)", licence="CC BY-SA 3.0"),
+        partial(
+            read_mnist,
+            classes=list("0123456789"),
+            origin="MNIST (LeCun, Cortes, Burges)",
+            licence="CC BY-SA 3.0",
+        ),
         f"MNIST {digest(MNIST)}",
         archives(
             "MNIST",
@@ -121,10 +157,18 @@ SOURCES = {
         ),
     ),
     "fashion-mnist": Source(
-        partial(read_mnist, classes=CLOTHES, origin="Fashion-MNIST (Xiao, Rasul and Vollgraf; Zalando)", licence="MIT"),
+        partial(
+            read_mnist,
+            classes=CLOTHES,
+            origin="Fashion-MNIST (Xiao, Rasul and Vollgraf; Zalando)",
+            licence="MIT",
+        ),
         f"Fashion-MNIST {digest(FASHION)}",
         archives(
-            "FashionMNIST", FASHION, FASHION_UNPACKED, "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com"
+            "FashionMNIST",
+            FASHION,
+            FASHION_UNPACKED,
+            "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com",
         ),
     ),
     "emnist-digits": emnist("digits"),
