@@ -41,7 +41,7 @@ from mdpu.networks import (
 )
 from mdpu.pipeline.device import describe, joined, least_used_gpu
 from mdpu.settings import Settings, Task
-from mdpu.train import _Images, train
+from mdpu.train import Inputs, train
 
 CPU = torch.device("cpu")
 
@@ -322,7 +322,7 @@ def test_images_that_stay_bytes_until_the_step_give_the_same_numbers(
 def test_the_channels_are_last_from_the_input_of_resnet_on(images):
     preparation = prepare(Settings(network="resnet34"), images)
     for device in (CPU, torch.device("meta")):
-        inputs = _Images(images, [draw_sample()], preparation, device)
+        inputs = Inputs(images, [draw_sample()], preparation, device)
         x = inputs(inputs.unlabeled)[0]
         assert x.shape[1:] == (3, SIDE, SIDE) and x.dtype == torch.float32
         assert x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()

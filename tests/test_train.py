@@ -378,7 +378,7 @@ def test_it_is_written_not_more_often_than_asked_for_and_never_half(tmp_path, mo
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(trainer.os, "fsync", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(UserError, match=r"run\.pt"):
         train_blobs("ure", [draw_sample()], [3], checkpoint=path, checkpoint_seconds=0)
     assert path.read_bytes() == before
