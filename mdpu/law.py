@@ -230,9 +230,12 @@ class Law:
         It is M times the divergence of a member's Bernoulli law of the class from Bernoulli(pi_+).
         """
         a, b, excess = self.coefficients(prior)
-        own = a * math.log1p(excess / prior) if a > 0 else 0.0  # log(a / pi_+) without cancellation
-        own += b * math.log1p(-excess / (1 - prior)) if b > 0 else 0.0
-        return max(0.0, self.size * own)  # two terms that nearly cancel for large tuples
+        divergence = 0.0
+        if a > 0:
+            divergence += a * math.log1p(excess / prior)  # log(a / pi_+) without cancellation
+        if b > 0:
+            divergence += b * math.log1p(-excess / (1 - prior))
+        return max(0.0, self.size * divergence)  # two terms that nearly cancel for large tuples
 
     def counts(self, prior: float) -> Floats:
         """Return the law of the number of positives in a tuple, (M + 1,) (Lemma 5)."""
@@ -486,7 +489,12 @@ def _degrees(weights: list[Fraction], free: bool) -> tuple[float, set[int]]:
     """
     size = len(weights) - 1
     s = cast(Any, np.poly1d(np.array([Fraction(1), Fraction(0)])))
-    form = sum(math.comb(size, k) * w * s**k * (1 - s) ** (size - k) for k, w in enumerate(weights))
-    centre = -form[form.order - 1] / (form.order * form[form.order])
+    form = 0 * s
+    for k, weight in enumerate(weights):
+        form += math.comb(size, k) * weight * s**k * (1 - s) ** (size - k)
+
+    degree = form.order
+    centre = -form[degree - 1] / (degree * form[degree])
     shifted = form(s + centre)
-    return float(centre), {j for j in range(int(free), form.order + 1) if shifted[j]}
+    powers = range(int(free), degree + 1)
+    return float(centre), {power for power in powers if shifted[power]}

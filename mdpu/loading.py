@@ -85,11 +85,15 @@ class TupleDataset(Dataset[Item]):
         """Return the members of a tuple, and its unlabeled instances; an instance serves several if
         there are few.
         """
-        i, n, n_unlabeled = range(len(self))[i], len(self), len(self.data.unlabeled)
+        i = range(len(self))[i]  # counts from the end if negative, and ends an iteration
+        n = len(self)
+        n_unlabeled = len(self.data.unlabeled)
         start = min(i * n_unlabeled // n, n_unlabeled - 1)
         stop = max((i + 1) * n_unlabeled // n, start + 1)
-        members = self.data.tuples[i]
-        return self._read(members[members >= 0]), self._read(self.data.unlabeled[start:stop])
+        places = self.data.tuples[i]
+        members = self._read(places[places >= 0])
+        unlabeled = self._read(self.data.unlabeled[start:stop])
+        return members, unlabeled
 
     def _read(self, indices: Any) -> list[Any]:
         rows = [self.source[i] for i in indices.tolist()]
@@ -105,8 +109,9 @@ def collate(items: Sequence[Item]) -> TupleBatch:
     """
     tuples, shares = zip(*items, strict=True)
     unlabeled = list(itertools.chain.from_iterable(shares))
-    mixed = [unlabeled[i] for i in torch.randperm(len(unlabeled)).tolist()]
-    instances = default_collate([*itertools.chain.from_iterable(tuples), *mixed])
+    order = torch.randperm(len(unlabeled)).tolist()
+    members = itertools.chain.from_iterable(tuples)
+    instances = default_collate([*members, *(unlabeled[i] for i in order)])
     return TupleBatch(instances, torch.tensor([len(members) for members in tuples]))
 
 

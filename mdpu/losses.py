@@ -90,9 +90,8 @@ def means(values: Sequence[Tensor], group: Group = None) -> list[Tensor]:
     from torch.distributed.nn.functional import all_reduce
 
     sums = torch.stack([value.sum(dim=-1) for value in values])  # (values, ...)
-    counts = torch.stack(
-        [torch.full_like(own, value.shape[-1]) for own, value in zip(sums, values, strict=True)]
-    )
+    lengths = [value.shape[-1] for value in values]
+    counts = torch.stack([torch.full_like(x, n) for x, n in zip(sums, lengths, strict=True)])
     sums, counts = all_reduce(torch.stack([sums, counts]), group=group)
     return list(sums / counts)
 
@@ -134,10 +133,14 @@ def unlabeled_bags(unlabeled: Tensor, tuple_size: int) -> Tensor:
     Scores that are left over are not used. If there are fewer than M in all, they make one bag and
     occur several times.
     """
-    bags = unlabeled.shape[-1] // tuple_size
-    if bags == 0 and unlabeled.shape[-1]:
-        return unlabeled.repeat(*[1] * (unlabeled.ndim - 1), tuple_size)[..., None, :tuple_size]
-    return unlabeled[..., : bags * tuple_size].reshape(*unlabeled.shape[:-1], bags, tuple_size)
+    count = unlabeled.shape[-1]
+    bags = count // tuple_size
+    if bags == 0 and count:
+        one_axis_each = [1] * (unlabeled.ndim - 1)
+        repeated = unlabeled.repeat(*one_axis_each, tuple_size)
+        return repeated[..., None, :tuple_size]
+    used = unlabeled[..., : bags * tuple_size]
+    return used.reshape(*unlabeled.shape[:-1], bags, tuple_size)
 
 
 def by_kind(

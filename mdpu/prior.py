@@ -232,19 +232,20 @@ def count_bins(fit: CrossFit, bags: Bags, seed: int | str = 0) -> Counts:
     """Return the bins of held-out scores, ranked within each fold with ties in random order."""
     bins = [np.zeros(part.tuples.shape, np.int64) for part in bags.parts]
     unlabeled = np.zeros(len(bags.unlabeled), np.int64)
-    own_scores = [*fit.tuple_scores, fit.unlabeled_scores]
-    own_folds = [*fit.tuple_folds, fit.unlabeled_folds]
-    for fold in range(int(own_folds[-1].max()) + 1):
-        masks = [folds == fold for folds in own_folds]
-        scores = [own[mask] for own, mask in zip(own_scores, masks, strict=True)]
-        flat = np.concatenate([own.ravel() for own in scores])
-        order = np.lexsort((Stream(seed, "ties", fold).permutation(len(flat)), flat))
+    targets = [*bins, unlabeled]
+    all_scores = [*fit.tuple_scores, fit.unlabeled_scores]
+    all_folds = [*fit.tuple_folds, fit.unlabeled_folds]
+    for fold in range(int(fit.unlabeled_folds.max()) + 1):
+        masks = [folds == fold for folds in all_folds]
+        parts = [scores[mask].ravel() for scores, mask in zip(all_scores, masks, strict=True)]
+        flat = np.concatenate(parts)
+        by_chance = Stream(seed, "ties", fold).permutation(len(flat))
+        order = np.lexsort((by_chance, flat))
         ranked = np.empty(len(flat), np.int64)
         ranked[order] = np.arange(len(flat)) * BINS // len(flat)
-        ends = np.cumsum([own.size for own in scores])[:-1]
-        for target, mask, values in zip(
-            [*bins, unlabeled], masks, np.split(ranked, ends), strict=True
-        ):
+
+        ends = np.cumsum([part.size for part in parts])[:-1]
+        for target, mask, values in zip(targets, masks, np.split(ranked, ends), strict=True):
             target[mask] = values.reshape(target[mask].shape)
     return _tabulated(bins, [part.law for part in bags.parts], unlabeled)
 
@@ -432,8 +433,11 @@ def bin_scores(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Count
     """
     bins = np.empty(len(scores), np.int64)
     bins[np.argsort(scores, kind="stable")] = np.arange(len(scores)) * BINS // len(scores)
-    own = [bins[sample.tuples[sample.sizes == size, :size]] for size in laws]
-    return _tabulated(own, list(laws.values()), bins[sample.unlabeled])
+    bins_of_tuples = []
+    for size in laws:
+        tuples = sample.tuples[sample.sizes == size, :size]
+        bins_of_tuples.append(bins[tuples])
+    return _tabulated(bins_of_tuples, list(laws.values()), bins[sample.unlabeled])
 
 
 def share_deviance(counts: Counts, prior: float, shares: Floats) -> Floats:
@@ -442,14 +446,18 @@ def share_deviance(counts: Counts, prior: float, shares: Floats) -> Floats:
     """
     priors, starts = starting_laws(counts, np.array([prior]))
     each = len(priors)
-    at = np.repeat(shares, each)
-    weights = [
-        collected([law.broken(own) if own else law for own in at], 0 * at + prior)
-        for law in counts.laws
-    ]
-    every = np.tile(priors, len(shares)), np.tile(starts, (len(shares), 1, 1))
-    values = maximise(counts, *every, weights)[0].reshape(len(shares), each).max(axis=1)
-    return 2 * (values.max() - values)
+    share_of_each = np.repeat(shares, each)
+    prior_of_each = 0 * share_of_each + prior
+    weights = []
+    for law in counts.laws:
+        laws = [law.broken(share) if share else law for share in share_of_each]
+        weights.append(collected(laws, prior_of_each))
+
+    all_priors = np.tile(priors, len(shares))
+    all_starts = np.tile(starts, (len(shares), 1, 1))
+    values, _ = maximise(counts, all_priors, all_starts, weights)
+    best = values.reshape(len(shares), each).max(axis=1)
+    return 2 * (best.max() - best)
 
 
 def misfit(counts: Counts, prior: float) -> float:
@@ -466,28 +474,40 @@ def misfit(counts: Counts, prior: float) -> float:
     b = (1 - prior) * n
     cells = [(counts.unlabeled, counts.unlabeled.sum() * (a + b))]
     for patterns, numbers, of_size in zip(counts.patterns, counts.numbers, weights, strict=True):
-        size = patterns.shape[1]
-        if size > LARGEST:
-            continue
-        every = np.array(list(combinations_with_replacement(range(BINS), size)))
-        orders = np.exp(
-            gammaln(size + 1) - sum(gammaln((every == k).sum(axis=1) + 1) for k in range(BINS))
-        )
-        expected = numbers.sum() * orders * member_sums(of_size[0], a[every], b[every])[0]
-        seen = dict(zip(map(tuple, patterns.tolist()), numbers, strict=True))
-        observed = np.array([seen.get(tuple(pattern), 0.0) for pattern in every.tolist()])
-        rare = expected < EXPECTED
-        parts = [np.append(own[~rare], own[rare].sum()) for own in (observed, expected)]
-        cells.append(
-            (parts[0], parts[1]) if parts[1][-1] >= EXPECTED else (parts[0][:-1], parts[1][:-1])
-        )
+        if patterns.shape[1] <= LARGEST:
+            cells.append(_pattern_cells(patterns, numbers, of_size[0], a, b))
+
     freedom = sum(len(observed) - 1 for observed, _ in cells) - 2 * BINS + 1
     if freedom < 1:
         return 0.0
-    statistic = sum(
-        float(((observed - expected) ** 2 / expected).sum()) for observed, expected in cells
-    )
+    statistic = 0.0
+    for observed, expected in cells:
+        statistic += float(((observed - expected) ** 2 / expected).sum())
     return statistic / (MISFIT * float(chi2.ppf(0.999, df=freedom)))
+
+
+def _pattern_cells(
+    patterns: Indices, numbers: Floats, weights: Floats, a: Floats, b: Floats
+) -> tuple[Floats, Floats]:
+    """Return how many tuples of a size have each pattern, and how many are expected to.
+
+    A pattern is the bins of a tuple's members, without their order. `a` and `b` (BINS,) are the
+    joint laws of bin and class. Rare patterns are one cell, which is left out if it is rare itself.
+    """
+    size = patterns.shape[1]
+    every = np.array(list(combinations_with_replacement(range(BINS), size)))
+    repeats = sum(gammaln((every == k).sum(axis=1) + 1) for k in range(BINS))
+    orders = np.exp(gammaln(size + 1) - repeats)
+    chances = member_sums(weights, a[every], b[every])[0]
+    expected = numbers.sum() * orders * chances
+    seen = dict(zip(map(tuple, patterns.tolist()), numbers, strict=True))
+    observed = np.array([seen.get(tuple(pattern), 0.0) for pattern in every.tolist()])
+
+    rare = expected < EXPECTED
+    n_rare = expected[rare].sum()
+    if n_rare < EXPECTED:
+        return observed[~rare], expected[~rare]
+    return np.append(observed[~rare], observed[rare].sum()), np.append(expected[~rare], n_rare)
 
 
 def columns_apart(rows: Any, sample: TupleData, count: int = 3) -> list[tuple[int, float]]:
@@ -496,12 +516,17 @@ def columns_apart(rows: Any, sample: TupleData, count: int = 3) -> list[tuple[in
     """
     if sparse.issparse(rows) or rows.ndim != 2:
         return []
-    members = sample.tuples[sample.tuples >= 0]
-    parts = [
-        rows[np.unique(own)][:: 1 + len(own) // LEARN_FROM] for own in (members, sample.unlabeled)
-    ]
-    ranks = rankdata(np.nan_to_num(np.concatenate(parts), nan=-np.inf), axis=0)[: len(parts[0])]
-    areas = (ranks.mean(axis=0) - (len(parts[0]) + 1) / 2) / len(parts[1])
+
+    def spread(places: Indices) -> NDArray[Any]:
+        """Return rows at different places, spread over all if they are many."""
+        step = 1 + len(places) // LEARN_FROM
+        return np.asarray(rows[np.unique(places)][::step])
+
+    members = spread(sample.tuples[sample.tuples >= 0])
+    unlabeled = spread(sample.unlabeled)
+    both = np.nan_to_num(np.concatenate([members, unlabeled]), nan=-np.inf)
+    ranks = rankdata(both, axis=0)[: len(members)]
+    areas = (ranks.mean(axis=0) - (len(members) + 1) / 2) / len(unlabeled)
     best = np.argsort(-np.abs(areas - 0.5), kind="stable")[:count]
     return [(int(column), float(max(areas[column], 1 - areas[column]))) for column in best]
 

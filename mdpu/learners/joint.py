@@ -152,10 +152,10 @@ class Bags:
         """Return the part of the bags that masks choose, one for each size and one for the
         unlabeled rows.
         """
-        parts = tuple(
-            Part(p.tuples[mask], p.law) for p, mask in zip(self.parts, tuples, strict=True)
-        )
-        return Bags(parts, self.unlabeled[unlabeled], self.complete)
+        parts = []
+        for part, mask in zip(self.parts, tuples, strict=True):
+            parts.append(Part(part.tuples[mask], part.law))
+        return Bags(tuple(parts), self.unlabeled[unlabeled], self.complete)
 
 
 def only_used(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
@@ -268,13 +268,15 @@ class Objective:
     def regroup(self) -> None:
         """Draw the groups of unlabeled rows anew."""
         self._groups = [np.zeros((0, part.tuples.shape[1]), np.int64) for part in self.bags.parts]
-        for place, part in enumerate(() if self.bags.complete else self.bags.parts):
+        if self.bags.complete:
+            return
+        for place, part in enumerate(self.bags.parts):
             size = part.tuples.shape[1]
-            rows = np.concatenate(
-                [self._draw()] * self._groupings
-                if len(self.bags.unlabeled) < size
-                else [self._draw(size) for _ in range(self._groupings)]
-            )
+            if len(self.bags.unlabeled) < size:
+                drawn = [self._draw()] * self._groupings
+            else:
+                drawn = [self._draw(size) for _ in range(self._groupings)]
+            rows = np.concatenate(drawn)
             self._groups[place] = np.resize(rows, (max(1, len(rows) // size), size))
 
     def _draw(self, size: int = 1) -> Indices:

@@ -67,7 +67,9 @@ class LinearScore:
     def __call__(self, rows: Any) -> Floats:
         """Return the scores (N,) of rows."""
         features = self.prepare(rows)
-        return self.fit.scores(features if self.kernel is None else self.kernel.transform(features))
+        if self.kernel is not None:
+            features = self.kernel.transform(features)
+        return self.fit.scores(features)
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,12 @@ class StudentScore:
 
     def __call__(self, rows: Any) -> Floats:
         """Return the scores (N,) of rows."""
-        rows = rows if self.project is None else self.project.transform(rows)
-        wide = rows if sparse.issparse(rows) else rows.reshape(len(rows), -1)
-        positive = self.student.predict_proba(wide)[:, list(self.student.classes_).index(1)]
+        if self.project is not None:
+            rows = self.project.transform(rows)
+        if not sparse.issparse(rows):
+            rows = rows.reshape(len(rows), -1)
+        column = list(self.student.classes_).index(1)
+        positive = self.student.predict_proba(rows)[:, column]
         return np.asarray(logit(np.clip(positive, SURE, 1 - SURE)) + self.offset)
 
 
@@ -186,14 +191,17 @@ def fit_student(
         return replace(fit_student(project.transform(matrix), bags, prior, seed), project=project)
     teacher = fit_teacher(rows, bags, prior, seed)
     members, unlabeled = soft_labels(teacher.fit, bags, prior)
-    places = np.concatenate(
-        [*(part.tuples.ravel() for part in bags.parts), bags.unlabeled[: len(unlabeled)]]
-    )
-    positive = np.concatenate([*(own.ravel() for own in members), unlabeled])
+    places_of_members = [part.tuples.ravel() for part in bags.parts]
+    places = np.concatenate([*places_of_members, bags.unlabeled[: len(unlabeled)]])
+    of_members = [probabilities.ravel() for probabilities in members]
+    positive = np.concatenate([*of_members, unlabeled])
+
     seen = rows[places]
-    if not sparse.issparse(seen):
+    is_sparse = sparse.issparse(seen)
+    if not is_sparse:
         seen = seen.reshape(len(seen), -1)
-    twice = (sparse.vstack if sparse.issparse(seen) else np.concatenate)([seen, seen])
+    stack: Any = sparse.vstack if is_sparse else np.concatenate
+    twice = stack([seen, seen])
     labels = np.repeat([1, -1], len(places))
     weights = np.concatenate([positive, 1 - positive])
     copy = _seeded(clone(check_student(student)), seed)

@@ -207,14 +207,11 @@ class Proportions(Objective):
         """Return the mean over the two kinds of bags of their mean cross-entropy, (S,)."""
         task = self.task
         losses = []
-        bags = torch.stack(
-            [bag.mean(dim=1) for bag in batch.unlabeled.sigmoid().split(BAG, dim=1)], dim=1
-        )  # (S, bags)
+        bags = batch.unlabeled.sigmoid().split(BAG, dim=1)
+        of_bags = torch.stack([bag.mean(dim=1) for bag in bags], dim=1)  # (S, bags)
+        of_tuples = batch.tuples.sigmoid().mean(dim=2)  # (S, B)
         share = task.law_of(task.tuple_size).coefficients(task.prior).a
-        for predicted, expected in (
-            (batch.tuples.sigmoid().mean(dim=2), share),
-            (bags, task.prior),
-        ):
+        for predicted, expected in ((of_tuples, share), (of_bags, task.prior)):
             goal = torch.full_like(predicted, expected)
             losses.append(binary_cross_entropy(predicted, goal, reduction="none").mean(dim=1))
         return torch.stack(losses).mean(dim=0), None
@@ -234,8 +231,10 @@ class Supervised(Objective):
     def __call__(self, batch: Batch) -> tuple[Tensor, None]:
         """Return the mean loss (S,) over all images of the minibatch."""
         assert batch.labels is not None
-        signed = (batch.tuples * batch.labels[0]).flatten(1), batch.unlabeled * batch.labels[1]
-        margins = torch.cat(signed, dim=1)  # (S, rows)
+        of_tuples, of_unlabeled = batch.labels
+        margins_of_tuples = (batch.tuples * of_tuples).flatten(1)
+        margins_of_unlabeled = batch.unlabeled * of_unlabeled
+        margins = torch.cat([margins_of_tuples, margins_of_unlabeled], dim=1)  # (S, rows)
         return LOSSES[self.task.loss](margins, 1).mean(dim=1), None
 
 
@@ -295,7 +294,8 @@ def cluster_means(
     task: Task, seed: int | str, sample: TupleData, images: NDArray[Any], *_: Any
 ) -> Fitted:
     """K-Means on the mean images of the tuples, another reading of the paper."""
-    means = (images[sample.tuples] / (255 if images.dtype == np.uint8 else 1)).mean(axis=1)
+    largest = 255 if images.dtype == np.uint8 else 1
+    means = (images[sample.tuples] / largest).mean(axis=1)
     single = TupleData(np.arange(len(means))[:, None], sample.unlabeled)
     return cluster(replace(task, tuple_size=1), seed, single, means)
 
