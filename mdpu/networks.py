@@ -274,10 +274,10 @@ def make_network(
     torch.manual_seed(int(Stream(seed, "initial weights").integers(2**31, 1)[0]))
     if network == "resnet34":
         module = _resnet34(settings.architecture["stem"], preparation.shape, outputs).float()
+    elif isinstance(network, nn.Module):
+        module = copy.deepcopy(network)
     else:
-        module = (
-            copy.deepcopy(network) if isinstance(network, nn.Module) else network(preparation.shape)
-        )
+        module = network(preparation.shape)
     if not isinstance(module, nn.Module):
         raise UserError(f"network returns {module!r}; a PyTorch module is needed")
     if not any(parameter.requires_grad for parameter in module.parameters()):

@@ -361,16 +361,18 @@ def report_groups(rows: Any, groups: Indices) -> GroupReport:
     different = members.drop_duplicates()
     unlabeled = np.unique(contents[groups == UNLABELED])
     sizes, counts = np.unique(np.unique(members["group"]) % SIZES, return_counts=True)
+    gaps = table.isna().sum()
+    contents_of_columns = table.nunique(dropna=False)
     return GroupReport(
-        dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
-        int(np.sum(groups == UNLABELED)),
-        len(unlabeled),
-        members[members.duplicated()]["group"].nunique(),
-        int((different["row"].value_counts() > 1).sum()),
-        int(np.isin(unlabeled, different["row"]).sum()),
-        {str(name): int(count) for name, count in table.isna().sum().items() if count},
-        [str(name) for name in table.select_dtypes(exclude=["number", "bool"])],
-        [str(name) for name, count in table.nunique(dropna=False).items() if count == 1],
+        sizes=dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
+        n_unlabeled=int(np.sum(groups == UNLABELED)),
+        distinct_unlabeled=len(unlabeled),
+        repeated_within=members[members.duplicated()]["group"].nunique(),
+        in_two_groups=int((different["row"].value_counts() > 1).sum()),
+        in_group_and_unlabeled=int(np.isin(unlabeled, different["row"]).sum()),
+        missing={str(name): int(count) for name, count in gaps.items() if count},
+        text=[str(name) for name in table.select_dtypes(exclude=["number", "bool"])],
+        constant=[str(name) for name, count in contents_of_columns.items() if count == 1],
     )
 
 

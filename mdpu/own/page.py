@@ -25,6 +25,8 @@ from mdpu.pipeline.report.html import STYLE, TEMPLATES, environment, figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from mdpu.own.groups import GroupData
+
 SHOWN, MEMBERS, COLUMNS = (
     20,
     8,
@@ -107,17 +109,19 @@ def _calibration(study: Study, axis: Axes) -> None:
 
 
 def _curve(study: Study, axis: Axes) -> None:
-    n, errors = zip(*study.curve, strict=True)
-    right = [100 * (1 - one.value) for one in errors]
-    ends = [[100 * (one.high - one.value) for one in errors]]
-    ends += [[100 * (one.value - one.low) for one in errors]]
+    sizes, errors = zip(*study.curve, strict=True)
+    right = [100 * (1 - error.value) for error in errors]
+    below = [100 * (error.high - error.value) for error in errors]
+    above = [100 * (error.value - error.low) for error in errors]
+    axis.errorbar(sizes, right, [below, above], color=BLUE, marker="o", capsize=3)
     prior = study.classifier.prior_
-    axis.errorbar(n, right, ends, color=BLUE, marker="o", capsize=3)
     axis.axhline(100 * max(prior, 1 - prior), color=GREY, linestyle="--")
+
     axis.set(xlabel="groups in training", ylabel="right answers in percent", xscale="log")
-    axis.set_xticks(n, [f"{one:,}" for one in n])
+    axis.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axis.minorticks_off()
-    axis.set_ylim(max(0, axis.get_ylim()[0]), min(102, axis.get_ylim()[1]))
+    low, high = axis.get_ylim()
+    axis.set_ylim(max(0, low), min(102, high))
 
 
 def _members(groups: Indices) -> list[Indices]:
@@ -134,23 +138,29 @@ def _suspects(study: Study, headings: list[str]) -> list[dict[str, Any]]:
     probabilities = expit(study.held_out)
     sign = 1 if study.rule.dominant == "positive" else -1
 
-    def member(place: int) -> dict[str, Any]:
-        shown: dict[str, Any] = {"probability": float(probabilities[place])}
-        if data.rows.ndim > 2:
-            name = f"row {place}" if data.files is None else data.files[place].name
-            return shown | {"picture": _picture(data.rows[place], data.rows), "name": name}
-        shown["line"] = int(data.lines[place])
-        if isinstance(data.rows, pd.DataFrame):
-            row = data.rows.iloc[place]
-            return shown | {"values": [_short(row[name]) for name in headings]}
-        return shown | {"values": [_short(data.rows[place][int(name)]) for name in headings]}
-
-    found = []
+    suspects = list[Any]()
     for row in study.suspicion.tuples.head(SHOWN).to_dict("records"):
-        members = sorted(tuples[row["tuple"]], key=lambda at: sign * probabilities[at])
-        own = {"name": data.names[row["tuple"]], "size": len(members)}
-        found.append(row | own | {"members": [member(place) for place in members[:MEMBERS]]})
-    return found
+        places = sorted(tuples[row["tuple"]], key=lambda place: sign * probabilities[place])
+        members = []
+        for place in places[:MEMBERS]:
+            probability = {"probability": float(probabilities[place])}
+            members.append(probability | _member(data, place, headings))
+        name = data.names[row["tuple"]]
+        suspects.append(row | {"name": name, "size": len(places), "members": members})
+    return suspects
+
+
+def _member(data: GroupData, place: int, headings: list[str]) -> dict[str, Any]:
+    """Return what the page shows of a row: its picture, or its line and the values of columns."""
+    row = data.rows.iloc[place] if isinstance(data.rows, pd.DataFrame) else data.rows[place]
+    if data.rows.ndim > 2:
+        name = f"row {place}" if data.files is None else data.files[place].name
+        return {"picture": _picture(row, data.rows), "name": name}
+    if isinstance(data.rows, pd.DataFrame):
+        values = [row[name] for name in headings]
+    else:
+        values = [row[int(name)] for name in headings]
+    return {"line": int(data.lines[place]), "values": [_short(value) for value in values]}
 
 
 def _picture(pixels: Any, rows: Any) -> str:

@@ -405,10 +405,14 @@ class Plan:
         """The rows (dataset, tuple size, n, prior) of the selected tables of the paper's law, for
         claims.
         """
-        runs = (run for one in self.experiments.values() if one.kind == "table" for run in one.runs)
-        return frozenset(
-            (run.dataset, run.tuple_size, run.n, run.prior) for run in runs if run.law == DOMINANT
-        )
+        rows = set()
+        for experiment in self.experiments.values():
+            if experiment.kind != "table":
+                continue
+            for run in experiment.runs:
+                if run.law == DOMINANT:
+                    rows.add((run.dataset, run.tuple_size, run.n, run.prior))
+        return frozenset(rows)
 
     @cached_property
     def datasets(self) -> list[str]:
@@ -632,5 +636,6 @@ class Plan:
 def _grouped(runs: Sequence[Run], by: str) -> dict[str, tuple[Run, ...]]:
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(getattr(run, by), []).append(run)
-    return {name: tuple(own) for name, own in sorted(groups.items())}
+        name = getattr(run, by)
+        groups.setdefault(name, []).append(run)
+    return {name: tuple(group) for name, group in sorted(groups.items())}

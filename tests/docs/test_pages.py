@@ -99,7 +99,7 @@ def test_a_method_and_a_network_are_added_as_their_pages_say(fresh_clone):
     for file, before, text in (
         ("settings.py", '    "mlp": {', of("", page=page)[0]),
         ("networks.py", "def make_network(", of("python", page=page)[0] + "\n\n"),
-        ("networks.py", "    else:\n        module = copy.deepcopy", of("", page=page)[1]),
+        ("networks.py", "    elif isinstance(network, nn.Module):", of("", page=page)[1]),
     ):
         assert (package / file).read_text().count(before) == 1
         (package / file).write_text((package / file).read_text().replace(before, text + before))

@@ -35,17 +35,21 @@ def contact_sheet(image_set: ImageSet, labels: Labels, sign: int) -> Image.Image
     is white.
     """
     side = np.flatnonzero(labels["train"] == sign)
-    pixels = image_set.train_images[side[_spread(image_set.train_labels[side], ROWS * COLUMNS)]]
+    chosen = side[_spread(image_set.train_labels[side], ROWS * COLUMNS)]
+    pixels = image_set.train_images[chosen]
     if pixels.ndim == 4 and pixels.shape[-1] != 3:
         pixels = pixels.mean(axis=-1).astype(np.uint8)
+
     count, height, width, *channels = pixels.shape
     columns = min(COLUMNS, count)
     rows = -(-count // columns)
-    empty = (0, rows * columns - count), (0, GAP), (0, GAP), *[(0, 0) for _ in channels]
-    tiles = np.pad(pixels, empty, constant_values=255).reshape(
-        rows, columns, height + GAP, width + GAP, *channels
-    )
-    sheet = tiles.swapaxes(1, 2).reshape(rows * (height + GAP), columns * (width + GAP), *channels)
+    height += GAP
+    width += GAP
+    places_left = (0, rows * columns - count)
+    white = [places_left, (0, GAP), (0, GAP)] + [(0, 0)] * len(channels)
+    tiles = np.pad(pixels, white, constant_values=255)
+    tiles = tiles.reshape(rows, columns, height, width, *channels)
+    sheet = tiles.swapaxes(1, 2).reshape(rows * height, columns * width, *channels)
     return Image.fromarray(sheet[:-GAP, :-GAP])
 
 

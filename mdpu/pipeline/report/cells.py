@@ -125,11 +125,10 @@ def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
     lines = []
     for epochs, accuracy in curves:
         there = ~np.isnan(accuracy)
-        across = (
-            ((epochs[there] - first) / max(1, last - first) * WIDTH).round().astype(int).tolist()
-        )
-        up = (HEIGHT - (accuracy[there] - low) / (high - low) * HEIGHT).round().astype(int).tolist()
-        lines.append(" ".join(f"{x},{y}" for x, y in zip(across, up, strict=True)))
+        x = (epochs[there] - first) / max(1, last - first) * WIDTH
+        y = HEIGHT - (accuracy[there] - low) / (high - low) * HEIGHT
+        points = np.column_stack([x, y]).round().astype(int)
+        lines.append(" ".join(f"{across},{down}" for across, down in points.tolist()))
     return {"lines": lines, "low": low, "high": high, "first": first, "last": last}
 
 

@@ -89,13 +89,17 @@ def slim(svg: bytes) -> bytes:
     """
     svg = re.sub(rb"<metadata>.*?</metadata>|<!--.*?-->|<!DOCTYPE.*?>", b"", svg, flags=re.DOTALL)
     svg = re.sub(rb' id="(?![mp][0-9a-f]{10}|image)[^"]*"', b"", svg)  # nothing refers to other ids
-    number = re.compile(rb"\d+\.\d\d+")
-    place = re.compile(rb' (?:d|x|y)="[^"]*"')
-    svg = place.sub(lambda own: number.sub(lambda found: b"%.1f" % float(found[0]), own[0]), svg)
-    svg = re.sub(rb' d="([^"]*)"', lambda own: b' d="%s"' % _short_path(own[1]), svg)
-    svg = re.sub(rb'style="[^"]*"', lambda own: re.sub(rb"(?<=[:;,]) |'", b"", own[0]), svg)
+    svg = re.sub(rb' (?:d|x|y)="[^"]*"', lambda match: _one_decimal(match[0]), svg)
+    svg = re.sub(rb' d="([^"]*)"', lambda match: b' d="%s"' % _short_path(match[1]), svg)
+    svg = re.sub(rb'style="[^"]*"', lambda match: re.sub(rb"(?<=[:;,]) |'", b"", match[0]), svg)
     svg = re.sub(rb' transform="rotate\(-0 [^"]*"', b"", svg)
-    return re.sub(rb"\s*\n\s*", b" ", re.sub(rb">\s+<", b"><", svg))
+    svg = re.sub(rb">\s+<", b"><", svg)
+    return re.sub(rb"\s*\n\s*", b" ", svg)
+
+
+def _one_decimal(text: bytes) -> bytes:
+    """Return a text whose numbers have no more than one decimal."""
+    return re.sub(rb"\d+\.\d\d+", lambda match: b"%.1f" % float(match[0]), text)
 
 
 def _short_path(path: bytes) -> bytes:

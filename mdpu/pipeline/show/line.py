@@ -7,7 +7,8 @@ and ``broken`` are keys of the protocol, in which alone the variants depart from
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -20,7 +21,9 @@ from mdpu.pipeline.report.style import method_style
 from mdpu.pipeline.show import Inputs, figure_kind, reported
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from pandas.core.groupby import DataFrameGroupBy
 
 CAPTION = """\
 Test accuracy against {}. A line is the mean over trials, its band one standard deviation to each
@@ -44,7 +47,10 @@ PARTS = {"prior_offset": "training", "broken": "sampling"}  # of the protocol, w
 def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
     """Raise `UserError` if a variant departs in another key than the one that it is drawn along."""
     key = definition.get("options", {}).get("along", "n")
-    for name in definition["variant"] if len(definition["variant"]) > 1 else ():
+    variants = definition["variant"]
+    if len(variants) == 1:
+        return
+    for name in variants:
         departures = config["definitions"]["variants"].get(name) or {}
         if any(set(values) != {key} for values in departures.values()):
             raise UserError(f"{where}.variant: {name} changes the protocol in more than {key}")
@@ -69,48 +75,86 @@ def line_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: st
     size, prior and n.
     """
     methods, controls = drawing.competitors_and_controls(accuracies)
-    several = (
-        accuracies.groupby("dataset")["n"].nunique().max() > 1
-    )  # else n follows from the dataset
-    held = [axis for axis in ("tuple_size", "prior", *(["n"] if several else [])) if axis != along]
-    rows = sorted(set(accuracies[held].itertuples(index=False, name=None)))
-    there = set(accuracies[["dataset", *held]].itertuples(index=False, name=None))
-    panels = [(dataset, *row) for row in rows for dataset in datasets if (dataset, *row) in there]
-    complete = len(datasets) > 1 and len(panels) == len(rows) * len(datasets)
-    columns = len(datasets) if complete else drawing.panel_columns(len(panels))
+    n_follows = accuracies.groupby("dataset")["n"].nunique().max() == 1  # from the dataset
+    axes_of_panels = [axis for axis in ("tuple_size", "prior", "n") if axis != along]
+    if n_follows and along != "n":
+        axes_of_panels.remove("n")
+
+    panels, columns = _arrange(accuracies, datasets, axes_of_panels)
     figure, axes = drawing.draw_panels(-(-len(panels) // columns), columns, 1.9, sharex=True)
     for axis in axes.flat[len(panels) :]:
         axis.set_axis_off()
-    label, unit, _ = LABELS[along]
-    for axis, key in zip(axes.flat, panels, strict=False):
-        own = accuracies[accuracies["dataset"] == key[0]]
-        shown = own[(own[held] == list(key[1:])).all(axis=1)]
+    for axis, (dataset, *values) in zip(axes.flat, panels, strict=False):
+        of_dataset = accuracies[accuracies["dataset"] == dataset]
+        shown = of_dataset[(of_dataset[axes_of_panels] == values).all(axis=1)]
         drawing.bands(axis, shown, "accuracy", methods, against=along)
-        for control in controls:
-            means = shown[shown["method"] == control].groupby(along)["accuracy"].mean()
-            thin = {**method_style(control), "marker": "", "linewidth": 1}
-            axis.plot(means.index, means, **thin, label=load_method(control).title)
-        by_value = own.groupby([*held, "method", along])["accuracy"]
-        means = by_value.mean()
-        spread = by_value.std().fillna(0)
-        is_control = means.index.get_level_values("method").isin(controls)
-        ends = [*(means - spread)[~is_control], *(means + spread)[~is_control]]
-        drawing.share_range([axis], ends, beyond=means[is_control])
-        size, n, prior = shown[["tuple_size", "n", "prior"]].iloc[0]
-        words = [] if along == "tuple_size" else [drawing.size_name(size).lower()]
-        words += [f"$n$ = {n:,}"] if along == "tuple_size" or (several and along != "n") else []
-        drawing.entitle(axis, drawing.literal(datasets[key[0]]), *words, f"$\\pi_+ = {prior}$")
-        if along in PARTS:
-            axis.locator_params(axis="x", nbins=5)
-        else:
-            axis.set_xticks(sorted(accuracies[along].unique()))
-        axis.xaxis.set_major_formatter(lambda tick, _: f"{tick / unit:g}")
-        axis.tick_params(labelbottom=True)
-        axis.set_xlabel(label)
+        _draw_controls(axis, shown, along, controls)
+        _fit_height(axis, of_dataset.groupby([*axes_of_panels, "method", along]), controls)
+        words = _setting(shown, along, with_n=along == "tuple_size" or "n" in axes_of_panels)
+        drawing.entitle(axis, drawing.literal(datasets[dataset]), *words)
+        _label_ticks(axis, sorted(accuracies[along].unique()), along)
     for axis in axes[:, 0]:
         axis.set_ylabel("Test accuracy (%)")
     drawing.legend_below(figure)
     return figure
+
+
+def _arrange(
+    accuracies: pd.DataFrame, datasets: Mapping[str, str], axes_of_panels: list[str]
+) -> tuple[list[tuple[Any, ...]], int]:
+    """Return the panels, each a dataset and its values on the axes, and how many make a row.
+
+    A row has a panel of each dataset, if there is one of each for all values.
+    """
+    values = sorted(set(accuracies[axes_of_panels].itertuples(index=False, name=None)))
+    there = set(accuracies[["dataset", *axes_of_panels]].itertuples(index=False, name=None))
+    panels = [(dataset, *row) for row, dataset in itertools.product(values, datasets)]
+    panels = [panel for panel in panels if panel in there]
+    if len(datasets) > 1 and len(panels) == len(values) * len(datasets):
+        return panels, len(datasets)
+    return panels, drawing.panel_columns(len(panels))
+
+
+def _draw_controls(axis: Axes, shown: pd.DataFrame, along: str, controls: Sequence[str]) -> None:
+    """Draw the means of the controls as thin lines."""
+    for control in controls:
+        means = shown[shown["method"] == control].groupby(along)["accuracy"].mean()
+        thin = {**method_style(control), "marker": "", "linewidth": 1}
+        axis.plot(means.index, means, **thin, label=load_method(control).title)
+
+
+def _fit_height(axis: Axes, points: DataFrameGroupBy[Any, Any], controls: Sequence[str]) -> None:
+    """Let the height of a panel fit the points of its dataset; means of controls may be beyond."""
+    accuracies = points["accuracy"]
+    means = accuracies.mean()
+    spread = accuracies.std().fillna(0)
+    is_control = means.index.get_level_values("method").isin(controls)
+    low = (means - spread)[~is_control]
+    high = (means + spread)[~is_control]
+    drawing.share_range([axis], [*low, *high], beyond=means[is_control])
+
+
+def _setting(shown: pd.DataFrame, along: str, with_n: bool) -> list[str]:
+    """Return the words of a panel's title that say its setting."""
+    size, n, prior = shown[["tuple_size", "n", "prior"]].iloc[0]
+    words = []
+    if along != "tuple_size":
+        words.append(drawing.size_name(size).lower())
+    if with_n:
+        words.append(f"$n$ = {n:,}")
+    return [*words, f"$\\pi_+ = {prior}$"]
+
+
+def _label_ticks(axis: Axes, values: Sequence[Any], along: str) -> None:
+    """Label the axis that panels share, with ticks at the values of a grid's axis."""
+    label, unit, _ = LABELS[along]
+    if along in PARTS:
+        axis.locator_params(axis="x", nbins=5)
+    else:
+        axis.set_xticks(values)
+    axis.xaxis.set_major_formatter(lambda tick, _: f"{tick / unit:g}")
+    axis.tick_params(labelbottom=True)
+    axis.set_xlabel(label)
 
 
 def caption(experiment: Experiment) -> str:
