@@ -188,7 +188,14 @@ def train(
             names += [*evaluation.rates, *training.objective.test_measures]
         saved = Checkpoint(checkpoint, checkpoint_seconds, training.state)
         history = saved.restore(  # epochs, S, measures
-            task, settings, names, seeds, images, labels, training.tuples, training.unlabeled
+            task,
+            settings,
+            names,
+            seeds,
+            images,
+            labels,
+            training.inputs.tuples,
+            training.inputs.unlabeled,
         )
 
         for epoch in range(len(history), settings.epochs):
@@ -197,9 +204,10 @@ def train(
                 record = torch.cat([record, training.evaluate(evaluation)], dim=1)
             history.append(record.tolist())
             saved.save_if_due(history, settings.epochs)
-            measures = [dict(zip(names, row, strict=True)) for row in history[-1]]
-            if on_epoch_end and on_epoch_end(epoch + 1, measures):
-                break
+            if on_epoch_end:
+                measures = [dict(zip(names, row, strict=True)) for row in history[-1]]
+                if on_epoch_end(epoch + 1, measures):
+                    break
 
         training.average.exchange()
         saved.remove()
@@ -223,9 +231,6 @@ class Training:
     optimizer : Adam
     average : RunningMean
     inputs : Inputs
-    tuples : Tensor, int64, shape (S, n, M)
-        Places of members among the images in use, or -1.
-    unlabeled : Tensor, int64, shape (S, n_unlabeled)
     state : list of Tensor
         All that training changes.
     """
@@ -255,8 +260,6 @@ class Training:
         self.state = [*weights, *self.optimizer.state, *self.average.state]
 
         self.inputs = Inputs(images, samples, self.preparation, device)
-        self.tuples = self.inputs.tuples
-        self.unlabeled = self.inputs.unlabeled
         self.ragged = any((sample.tuples < 0).any() for sample in samples)
         self.labels = None
         if method.sees_labels:
@@ -266,7 +269,7 @@ class Training:
         self.batch_size = settings.batch_size
         if settings.batch_counts != "tuples":
             self.batch_size = max(1, settings.batch_size // task.tuple_size)
-        self.steps = math.ceil(self.tuples.shape[1] / self.batch_size)  # of an epoch
+        self.steps = math.ceil(self.inputs.tuples.shape[1] / self.batch_size)  # of an epoch
 
     def _start(self, samples: Sequence[TupleData], images: Any) -> Tensor | None:
         """Return the scores (S, rows) that training starts from, if the objective has some."""
@@ -285,10 +288,12 @@ class Training:
         self.networks.module.train()
         drawn = Stream(self.seeds[0], "what modules draw", epoch).integers(2**31, 1)
         torch.manual_seed(int(drawn[0]))  # of dropout, for example
-        n = self.tuples.shape[1]
+        n = self.inputs.tuples.shape[1]
         record = torch.zeros(len(self.seeds), 1 + len(self.objective.measures), device=self.device)
 
-        batches = minibatches(self.seeds, self.tuples, self.unlabeled, self.batch_size, epoch)
+        batches = minibatches(
+            self.seeds, self.inputs.tuples, self.inputs.unlabeled, self.batch_size, epoch
+        )
         for step, (tuples, unlabeled) in enumerate(batches):
             rows = torch.cat([tuples.clamp(min=0).flatten(1), unlabeled], dim=1)  # (S, B M + B_U)
             scores = self.score(rows, epoch)  # (S, rows) or (S, rows, outputs)

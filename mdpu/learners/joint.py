@@ -165,9 +165,9 @@ def only_used(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
     tuples = np.full(sample.tuples.shape, -1)
     tuples[present] = own[: present.sum()]
     sample = replace(sample, tuples=tuples, unlabeled=own[present.sum() :])
-    return rows if len(used) == rows.shape[0] else rows[
-        used
-    ], sample  # all of a memory map are not read
+    if len(used) < rows.shape[0]:
+        rows = rows[used]  # all of a memory map are not read
+    return rows, sample
 
 
 @lru_cache(maxsize=1024)

@@ -273,28 +273,15 @@ def test_a_table_with_types_is_what_its_account_says(table, suffix, ids):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"own{suffix}"
         frame.to_parquet(path) if suffix == ".parquet" else frame.to_excel(path, index=False)
-        check(
-            read_groups(path, "team"), table, tolerance=1e-15 * (suffix == ".xlsx")
-        )  # which has 16 digits
+        # which has 16 digits
+        check(read_groups(path, "team"), table, tolerance=1e-15 * (suffix == ".xlsx"))
 
 
 @TRIES
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(
-                [
-                    "",
-                    "one",
-                    "two",
-                    "two/deep",
-                    "Unlabelled",
-                    "unlabeled/x",
-                    ".hidden",
-                    "@eaDir",
-                    "one/.cache",
-                ]
-            ),
+            st.sampled_from(PARENTS),
             st.sampled_from([*PICTURES, *UNREAD, ".txt", ".PNG", ".JPG", ""]),
             st.booleans(),
         ),
