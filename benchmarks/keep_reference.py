@@ -30,11 +30,8 @@ from mdpu.pipeline.store import Stored, pack, read_runs, shipped_keys
 
 RESULTS = REPOSITORY / "results"
 REFERENCE = RESULTS / "reference"
-APART = (
-    "figure3",
-    "figure4",
-    "own-cifar-10-curves",
-)  # figures of the images in splits of their own
+# figures of the images in splits of their own
+APART = ("figure3", "figure4", "own-cifar-10-curves")
 # For each configuration, the results that are kept, and where.
 KEPT = {
     "paper-reference": (

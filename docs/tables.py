@@ -65,10 +65,8 @@ SETS = {
     "reviews": "review sentences",
     "mnist": "MNIST",
 }
-OF_IMAGES = {
-    **TITLES,
-    "emnist-letters": TITLES["emnist-letters-a-i"],
-}  # by the file that benchmarks read
+# by the file that benchmarks read
+OF_IMAGES = {**TITLES, "emnist-letters": TITLES["emnist-letters-a-i"]}
 PAPER = {"source": "paper"}
 SIZES = {2: "pairs", 3: "triples"}
 PRIORS = [

@@ -15,9 +15,8 @@ def main() -> None:
         from mdpu.pipeline.cli import main as run
 
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(
-                errors="backslashreplace"
-            )  # a terminal that has ASCII alone lacks ±
+            # a terminal that has ASCII alone lacks ±
+            sys.stdout.reconfigure(errors="backslashreplace")
         status = run()
     except ModuleNotFoundError as error:
         if str(error.name).startswith("mdpu"):

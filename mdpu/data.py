@@ -214,9 +214,8 @@ def _concatenate(tuples: Any, unlabeled: Any) -> tuple[NDArray[Any], list[int]]:
     if isinstance(members, np.ndarray) and members.ndim <= others.ndim:
         raise UserError(
             f"tuples {members.shape} have no more axes than unlabeled rows {others.shape}; tuples "
-            "have one more, (n, "
-            "M, ...): if they are swapped, give the tuples (n, M, ...) first, and single rows need "
-            "their groups as y"
+            "have one more, (n, M, ...): if they are swapped, give the tuples (n, M, ...) first, "
+            "and single rows need their groups as y"
         )
     return TupleData.gather(members, others)[0], [len(own) for own in members]
 
@@ -241,8 +240,7 @@ def _sizes_of_alike(tuples: Sequence[Any], unlabeled: Any) -> list[int]:
         if hasattr(unlabeled, "columns") and list(part.columns) != list(unlabeled.columns):
             raise UserError(
                 f"the columns of tuple {number} are not those of the unlabeled rows, or in another "
-                "order; give "
-                "tuple[unlabeled.columns]"
+                "order; give tuple[unlabeled.columns]"
             )
     return sizes
 
@@ -264,10 +262,8 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
     ):
         raise UserError(
             "y holds neither unlabeled rows (n_unlabeled, ...) nor groups, but continuous numbers "
-            "or names of classes "
-            f"({groups.dtype} of shape {groups.shape}); groups are an integer for each row, the "
-            "number of its tuple or "
-            "-1, as number_groups(ids) gives it"
+            f"or names of classes ({groups.dtype} of shape {groups.shape}); groups are an integer "
+            "for each row, the number of its tuple or -1, as number_groups(ids) gives it"
         )
     unlabeled = np.flatnonzero(groups == UNLABELED)
     members = np.flatnonzero(groups != UNLABELED)
@@ -280,24 +276,20 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
             else "y names no tuple; it names unlabeled rows only"
         )
     members = members[np.argsort(groups[members], kind="stable")]
-    numbers, sizes = np.unique(
-        groups[members].astype(np.int64), return_counts=True
-    )  # codes may be of 8 bits
+    # codes may be of 8 bits
+    numbers, sizes = np.unique(groups[members].astype(np.int64), return_counts=True)
     if len(numbers) == 1 and numbers[0] == 1 and sizes[0] > 2:
         raise UserError(
             "y holds -1 and +1, which are labels, and as groups would make one tuple of all rows "
-            "that have +1; give "
-            "unlabeled rows, or for each row the number of its tuple"
+            "that have +1; give unlabeled rows, or for each row the number of its tuple"
         )
     if (wrong := numbers % SIZES != sizes).any():
         raise UserError(
             f"y holds {len(numbers)} group numbers, and {wrong.sum()} do not fit the sizes of "
-            "their groups: a "
-            "splitter or a meta-estimator such as BaggingClassifier has cut tuples or numbered "
-            "them anew, or the "
-            "numbers are plain ids, which do not carry the sizes; cross-validate with "
-            "cv=TupleKFold(), and turn ids "
-            "into numbers by number_groups(ids)"
+            "their groups: a splitter or a meta-estimator such as BaggingClassifier has cut "
+            "tuples or numbered them anew, or the numbers are plain ids, which do not carry the "
+            "sizes; cross-validate with cv=TupleKFold(), and turn ids into numbers by "
+            "number_groups(ids)"
         )
     starts = np.cumsum(sizes) - sizes
     places = np.arange(sizes.max())
@@ -381,9 +373,8 @@ def draw_split(
                 )
                 raise UserError(
                     f"sampling without replacement needs {count} {side} training images for the "
-                    f"{what}{other}, but "
-                    f"the pool has {pool.size}; the largest n that fits M = {law.size}, prior "
-                    f"{prior} is {fits}"
+                    f"{what}{other}, but the pool has {pool.size}; the largest n that fits M = "
+                    f"{law.size}, prior {prior} is {fits}"
                 )
             else:
                 members[drawn == sign] = sub_pool[stream.permutation(sub_pool.size)[:count]]

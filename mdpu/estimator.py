@@ -586,8 +586,7 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         if not reset and (ndim := getattr(X, "ndim", 1)) not in (1, self._ndim):
             raise UserError(
                 f"rows have {ndim} axes, but the classifier was trained on rows with {self._ndim}; "
-                "give single "
-                "rows, such as tuples.reshape(-1, *tuples.shape[2:])"
+                "give single rows, such as tuples.reshape(-1, *tuples.shape[2:])"
             )
         _check_columns(X)
         options |= {
@@ -719,10 +718,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         task = Task(
             network.method, size, prior, network.loss, None if law == Law.dominant(size) else law
         )
-        small = settings.network in (
-            "mlp",
-            "components",
-        )  # where threads wait for one another longer than they work
+        # where threads wait for one another longer than they work
+        small = settings.network in ("mlp", "components")
         threads = one_thread() if small else nullcontext()
         with self._task("network", settings.epochs) as end_epoch, threads:
             inputs = self._for_network(rows)
@@ -750,8 +747,7 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         except ValueError:
             raise UserError(
                 f"random_state is {self.random_state!r}; an integer of at least 0, a RandomState, "
-                "a text or None is "
-                "needed"
+                "a text or None is needed"
             ) from None
 
     # -- laws -------------------------------------------------------------------------------------
@@ -805,9 +801,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         if not self.guess_prior:
             raise UserError(
                 f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say "
-                f"{says}{enough}; "
-                "give prior (--prior), more tuples, or larger tuples, or set guess_prior=True "
-                "(--guess-prior)"
+                f"{says}{enough}; give prior (--prior), more tuples, or larger tuples, or set "
+                "guess_prior=True (--guess-prior)"
             )
         guess = min(max(estimate.prior, 0.02), 0.98)
         shown = f"{self._mirrored(guess):.2f}"
@@ -867,8 +862,7 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         if self.broken >= by_chance:
             raise UserError(
                 f"broken is {self.broken:.2f}, but only a share {by_chance:.2f} of random groups "
-                "at prior "
-                f"{self._mirrored(prior):.2f} breaks the law; check broken and prior"
+                f"at prior {self._mirrored(prior):.2f} breaks the law; check broken and prior"
             )
 
     def _warn_of_little_information(self, prior: float, sample: TupleData) -> None:
@@ -881,10 +875,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         if constant >= 0.75 and most < LITTLE:
             warn(
                 f"at prior {told:.2f} a tuple says {most:.2f} nats of its members' classes; "
-                "learners seldom "
-                f"beat the constant answer here, which is right in {100 * constant:.0f} %: compare "
-                "with it, "
-                "or take larger or stricter tuples"
+                "learners seldom beat the constant answer here, which is right in "
+                f"{100 * constant:.0f} %: compare with it, or take larger or stricter tuples"
             )
 
     def _warn_of_constant_answers(self, rows: Any, sample: TupleData) -> None:
@@ -892,8 +884,7 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         if len(answers) > 1 and answers.all() | ~answers.any():
             warn(
                 "every unlabeled row gets the same answer; the classifier has learned no "
-                "difference: give more tuples, "
-                "check prior, or take another learner"
+                "difference: give more tuples, check prior, or take another learner"
             )
 
     # -- prediction -------------------------------------------------------------------------------
@@ -1202,9 +1193,8 @@ class TupleClassifier(TupleEstimator):
             ):
                 warn(
                     f"the law is the same with the classes exchanged, and prior {self.prior} is "
-                    "too near 1/2 to tell "
-                    "them apart; set positive_by to a column with a larger mean among positives, "
-                    "or to labelled rows"
+                    "too near 1/2 to tell them apart; set positive_by to a column with a larger "
+                    "mean among positives, or to labelled rows"
                 )
             return
         if not symmetric:
@@ -1310,8 +1300,7 @@ class TupleClassifier(TupleEstimator):
         if law.size != size:
             raise UserError(
                 f"law is for {law.size} members, but a tuple has {size}; give a function from the "
-                "size, like "
-                "Law.dominant, for tuples of several sizes"
+                "size, like Law.dominant, for tuples of several sizes"
             )
         if self.broken and law.refused:
             raise UserError(

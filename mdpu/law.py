@@ -174,9 +174,8 @@ class Law:
         if not self.refused:
             return self
         passed, other = self.passes(*_at(prior, self.size))
-        leak = (
-            self.refused * passed / ((1 - self.refused) * other)
-        )  # weight of refused groups in units of the others'
+        # weight of refused groups in units of the others'
+        leak = self.refused * passed / ((1 - self.refused) * other)
         passed, leak = 1 / max(1, leak), leak / max(1, leak)
         return Law(tuple(passed * w + leak * (1 - w) for w in self.weights))
 
@@ -219,9 +218,8 @@ class Law:
         weight = sum(
             p * math.log(w) for p, w in zip(law.counts(prior), law.weights, strict=True) if w > 0
         )
-        return (
-            weight - math.log(passed) if passed < 0.5 else weight - math.log1p(-other)
-        )  # 1 - Z has the digits
+        # 1 - Z has the digits
+        return weight - math.log(passed) if passed < 0.5 else weight - math.log1p(-other)
 
     def marginal_information(self, prior: float) -> float:
         """Return the part of `joint_information` that is left if each member is seen by itself, in
@@ -272,9 +270,8 @@ class Law:
         drawn = kinds[
             np.searchsorted(np.cumsum(chances[kinds])[:-1], stream.uniform(n), side="right")
         ]
-        ranks = np.argsort(
-            np.argsort(stream.uniform(n, self.size), axis=1, kind="stable"), axis=1
-        )  # (n, M)
+        # (n, M)
+        ranks = np.argsort(np.argsort(stream.uniform(n, self.size), axis=1, kind="stable"), axis=1)
         return np.where(ranks < drawn[:, None], -1, 1).astype(np.int8)
 
     def coefficients(self, prior: float) -> Coefficients:
@@ -289,9 +286,8 @@ class Law:
         kinds = np.flatnonzero(chances)
         excess = 0.0
         b = float(chances[kinds] @ kinds) / self.size
-        for k, (low, high) in enumerate(
-            itertools.pairwise(law.weights)
-        ):  # from k to k + 1 positives
+        # from k to k + 1 positives
+        for k, (low, high) in enumerate(itertools.pairwise(law.weights)):
             if high > 0:
                 most = self.size - k - 1
                 excess += (
@@ -321,10 +317,8 @@ class Law:
         if abs(scale) < (1e-12 if min(steps) < 0 < max(steps) else sys.float_info.min):
             raise UserError(
                 f"with tuples of {self.size} at prior {prior} members are positive as often as "
-                "unlabeled rows, to "
-                "double precision, so that no risk of single members exists; take a method on "
-                "bags, such as bag-relu, "
-                "or tuples of another size or rule"
+                "unlabeled rows, to double precision, so that no risk of single members exists; "
+                "take a method on bags, such as bag-relu, or tuples of another size or rule"
             )
         weights = RiskWeights(
             positive * negative / scale,

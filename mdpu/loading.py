@@ -24,9 +24,8 @@ from torch.utils.data import Dataset, default_collate
 
 from mdpu.data import TupleData
 
-Item = tuple[
-    list[Any], list[Any]
-]  # the members of a tuple, and its share of the unlabeled instances
+# the members of a tuple, and its share of the unlabeled instances
+Item = tuple[list[Any], list[Any]]
 
 
 @dataclass

@@ -180,9 +180,8 @@ class _Loss(nn.Module):
     """The part that both losses share. Laws are read once, so that a compiled loss is one graph."""
 
     read: Callable[[Law], tuple[Any, ...]]  # values of a law, which `part` takes first
-    part: Callable[
-        [int, Tensor, Tensor, Tensor], Tensor
-    ]  # of kind, its tuples, its unlabeled scores, and all of them
+    # of kind, its tuples, its unlabeled scores, and all of them
+    part: Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
     def __init__(
         self, law: Laws, prior: float, correction: str | None = "relu", process_group: Any = None

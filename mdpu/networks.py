@@ -211,9 +211,8 @@ def prepare(settings: Settings, images: NDArray[Any]) -> Preparation:
         raise UserError("rows hold values that are not finite; remove or replace them")
     shape = images.shape[1:]
     unit = 255.0 if images.dtype == np.uint8 else 1.0
-    if (
-        settings.network == "mlp"
-    ):  # a pixel that is 0 in every image, as 67 of MNIST's 784 are, teaches nothing
+    # a pixel that is 0 in every image, as 67 of MNIST's 784 are, teaches nothing
+    if settings.network == "mlp":
         return Preparation(
             shape, unit, pixels=np.flatnonzero(images.reshape(len(images), -1).any(axis=0))
         )
@@ -377,8 +376,7 @@ def check_compiler(device: torch.device) -> None:
     if shutil.which(compiler) is None:
         raise UserError(
             f"compile needs a C++ compiler, and {compiler} is not there; install it, name another "
-            "one "
-            "in the variable CXX, or set compile to false"
+            "one in the variable CXX, or set compile to false"
         )
     if device.type == "cuda" and importlib.util.find_spec("triton") is None:
         raise UserError(

@@ -698,8 +698,7 @@ def without_repeats(rows: Any, sample: TupleData) -> TupleData:
     kept = np.flatnonzero(pd.Series(unlabeled).groupby(unlabeled).cumcount() < drawn[unlabeled])
     warn(
         f"{len(unlabeled)} unlabeled rows are {np.count_nonzero(counts)} different rows, and recur "
-        "more often than "
-        f"those of tuples; {len(kept)} are counted, as copies add nothing"
+        f"more often than those of tuples; {len(kept)} are counted, as copies add nothing"
     )
     return replace(sample, unlabeled=sample.unlabeled[kept])
 

@@ -292,16 +292,14 @@ def _read_scores(
     if not hasattr(classifier, "law_of"):
         raise UserError(
             f"{type(classifier).__name__} does not learn from tuples; give an MDPUClassifier or "
-            "TupleClassifier, or a "
-            "Pipeline that ends in one"
+            "TupleClassifier, or a Pipeline that ends in one"
         )
     if np.ndim(y) != 1:
         X, y = join_groups(X, y)
     X = X if hasattr(X, "shape") else np.asarray(X)
     sample = without_repeats(X, sample_of(np.asarray(y)))
-    scores = np.asarray(
-        estimator.decision_function(X), np.float64
-    )  # refuses one that is not fitted
+    # refuses one that is not fitted
+    scores = np.asarray(estimator.decision_function(X), np.float64)
     return (
         classifier,
         sample,
@@ -479,9 +477,8 @@ def calibration_without_labels(
     check_share("level", level)
     check_count("bins", bins)
     classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
-    scores = scores - classifier._prior_shift(
-        "calibration_without_labels"
-    )  # these rows have the training's prior
+    # these rows have the training's prior
+    scores = scores - classifier._prior_shift("calibration_without_labels")
     present = sample.tuples >= 0
     unlabeled = scores[sample.unlabeled]
     edges = np.unique(np.quantile(unlabeled, np.arange(1, bins) / bins))

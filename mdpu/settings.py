@@ -23,9 +23,8 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "components": {"hidden": (300, 300)},
     "resnet34": {"stem": "cifar"},
 }
-NUMBERS: dict[
-    str, tuple[Any, float, str]
-] = {  # by name their type, the least value, and both in words
+# by name their type, the least value, and both in words
+NUMBERS: dict[str, tuple[Any, float, str]] = {
     "epochs": (Integral, 1, "an integer of at least 1"),
     "batch_size": (Integral, 1, "an integer of at least 1"),
     "learning_rate": (Real, math.ulp(0.0), "a number above 0"),
@@ -147,9 +146,8 @@ class Settings:
         choices = [
             (name, value, CHOICES[name]) for name, value in vars(self).items() if name in CHOICES
         ]
-        choices += (
-            [] if callable(self.network) else [("network", self.network, NETWORKS)]
-        )  # modules are callable
+        # modules are callable
+        choices += [] if callable(self.network) else [("network", self.network, NETWORKS)]
         choices += [("the network's setting", name, known) for name in self.architecture]
         choices += [
             (name, value, CHOICES[name])

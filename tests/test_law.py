@@ -23,9 +23,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 CLOSE = 1e-9  # relative; the code works in doubles and logarithms
 priors = st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100)
 chances = st.fractions(0, 1, max_denominator=1000)
-weights = st.one_of(
-    st.sampled_from([0.0, 1.0]), st.integers(0, 64).map(lambda i: i / 64)
-)  # exact as doubles
+# exact as doubles
+weights = st.one_of(st.sampled_from([0.0, 1.0]), st.integers(0, 64).map(lambda i: i / 64))
 
 
 @st.composite

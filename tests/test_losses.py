@@ -199,9 +199,8 @@ def test_on_the_density_itself_the_joint_loss_is_flat_at_the_truth(size, prior, 
     """Every group of two kinds of instances once, weighted by repetition as the density says."""
     law = Law.at_least(size, 1)
     r = np.random.default_rng(seed).uniform(0.1, 0.9, 2)
-    share = np.clip(
-        (prior - r[1]) / (r[0] - r[1]) if r[0] != r[1] else 0.5, 0.05, 0.95
-    )  # of the first kind
+    # of the first kind
+    share = np.clip((prior - r[1]) / (r[0] - r[1]) if r[0] != r[1] else 0.5, 0.05, 0.95)
     told = share * r[0] + (1 - share) * r[1]
     kinds = np.array(list(itertools.product((0, 1), repeat=size)))
     density = np.where(kinds == 0, share, 1 - share).prod(axis=1)
@@ -333,9 +332,8 @@ def train_rank(rank: int, folder: Path) -> None:
 
 @pytest.mark.slow
 def test_several_processes_do_what_one_does_with_the_whole_batch(tmp_path):
-    torch.multiprocessing.set_forkserver_preload(
-        ["torch", "mdpu.losses"]
-    )  # imported once for the three
+    # imported once for the three
+    torch.multiprocessing.set_forkserver_preload(["torch", "mdpu.losses"])
     torch.multiprocessing.start_processes(train_rank, (tmp_path,), 3, start_method="forkserver")
     for name, make in PARALLEL.items():
         whole = train(0, 1, make)

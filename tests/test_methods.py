@@ -342,9 +342,8 @@ def test_log_odds_are_cut_where_they_are_even_at_the_prior_of_the_target(name, c
         / objective("ure", prior=0.5)(tuples)[1]
     )
     assert weights[0].tolist() == pytest.approx([0.5, 1.5, 0.5, 1.5], rel=1e-5)
-    assert (
-        joint(Law.dominant(2), torch.zeros(1, 2))[0].item() == 0.75
-    )  # pairs with a positive at even odds
+    # pairs with a positive at even odds
+    assert joint(Law.dominant(2), torch.zeros(1, 2))[0].item() == 0.75
 
 
 # -- baselines -------------------------------------------------------------------------------------
@@ -409,9 +408,8 @@ def test_siamese_loss_by_hand_and_against_scikit_learn():
         siamese.beta.fill_(0.5)
     left = torch.zeros(1, 1, EMBEDDING)
     right = torch.zeros(1, 1, EMBEDDING)
-    right[0, 0, :3] = torch.tensor(
-        [math.log(3), -math.log(3), 9.0]
-    )  # sigmoids 3/4 and 1/4; alpha of the third is 0
+    # sigmoids 3/4 and 1/4; alpha of the third is 0
+    right[0, 0, :3] = torch.tensor([math.log(3), -math.log(3), 9.0])
     probability = 1 / (1 + math.exp(-(-2 * 0.25 + 4 * 0.25 + 0.5)))
     left, right = siamese.embedding(left), siamese.embedding(right)
     for same in (True, False):

@@ -140,9 +140,8 @@ def test_the_lock_holds_every_dependency_with_a_hash_and_names_no_place():
     project = settings["project"]
     others = settings["dependency-groups"].values()
     groups = [project["dependencies"], *project["optional-dependencies"].values(), *others]
-    direct = [
-        entry for group in groups for entry in group if isinstance(entry, str)
-    ]  # a group may include another
+    # a group may include another
+    direct = [entry for group in groups for entry in group if isinstance(entry, str)]
     assert {Requirement(entry).name for entry in direct} <= set(PINNED)
     assert settings["build-system"]["requires"] == [f"hatchling=={PINNED['hatchling']}"]
     blocks = re.split(r"^(?=[a-z0-9._-]+==)", LOCK, flags=re.MULTILINE)[1:]
@@ -152,10 +151,7 @@ def test_the_lock_holds_every_dependency_with_a_hash_and_names_no_place():
 
 
 def test_no_file_names_a_folder_of_the_machine_that_made_it(texts):
-    forbidden = [
-        "/wo" + "rk/",
-        "opt/" + "pypi",
-        "/ro" + "ot/",
-    ]  # in two parts, so that this file does not hold them
+    # in two parts, so that this file does not hold them
+    forbidden = ["/wo" + "rk/", "opt/" + "pypi", "/ro" + "ot/"]
     for name, text in texts.items():
         assert not [place for place in forbidden if place in text], name

@@ -267,9 +267,8 @@ def attacks(command):
 
 @pytest.mark.parametrize("name", attacks(""))
 def test_a_forged_file_runs_nothing(name, student, tmp_path, monkeypatch):
-    (tmp_path / "forged.py").write_text(
-        f"open({str(tmp_path / 'ran')!r}, 'w')"
-    )  # if it is imported
+    # if it is imported
+    (tmp_path / "forged.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     monkeypatch.syspath_prepend(tmp_path)
     node = attacks(f"touch {tmp_path / 'ran'}")[name]
 

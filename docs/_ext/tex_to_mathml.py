@@ -31,9 +31,8 @@ def to_mathml(tex: str, display: str) -> str:
     """
     if tex.count("{") != tex.count("}"):
         raise ValueError("braces do not match")
-    braced = sub(
-        r"\\math(bb|cal) (\w)", r"\\math\1{\2}", tex
-    )  # the form in which latex2mathml knows these letters
+    # the form in which latex2mathml knows these letters
+    braced = sub(r"\\math(bb|cal) (\w)", r"\\math\1{\2}", tex)
     try:
         formula = ElementTree.fromstring(Converter(xmlns="", display=display).convert(braced))
     except Exception as error:  # latex2mathml's errors have no common class and no text

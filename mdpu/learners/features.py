@@ -98,9 +98,8 @@ def kernel_maps(
     """
     draws = Stream(seed, "kernel")
     part = rows[draws.permutation(len(rows))[: 5 * KERNEL]]
-    spread = (
-        2 * float(((part - part.mean(axis=0)) ** 2).sum(axis=1).mean()) or 1.0
-    )  # mean squared distance
+    # mean squared distance
+    spread = 2 * float(((part - part.mean(axis=0)) ** 2).sum(axis=1).mean()) or 1.0
     state = int(draws.integers(2**31 - 1, 1)[0])
     maps = (
         Nystroem(gamma=1 / (w * spread), n_components=min(KERNEL, len(part)), random_state=state)

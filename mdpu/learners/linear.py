@@ -25,14 +25,8 @@ from mdpu.learners.features import Standardisation
 from mdpu.learners.joint import Bags, Floats, Objective, only_used, shifted
 from mdpu.randomness import Stream
 
-RIDGES = (
-    0.01,
-    3e-3,
-    1e-3,
-    3e-4,
-    1e-4,
-    3e-5,
-)  # of the mean objective of a tuple, from strong to weak
+# of the mean objective of a tuple, from strong to weak
+RIDGES = (0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
 NEAR = 0.1  # difference of class share and prior below which a constant score is nearly a saddle
 # share of a tuple's information that single members keep, up to which a network uses the start
 FEW = 0.2
@@ -167,9 +161,8 @@ def split_folds(
         kept = _without_rows_of(
             held, bags, [own != fold for own in tuple_folds], unlabeled_folds != fold, at_most
         )
-        pairs.append(
-            (kept if kept.n else bags, held)
-        )  # with a single tuple, no fold can be without it
+        # with a single tuple, no fold can be without it
+        pairs.append((kept if kept.n else bags, held))
     return pairs, tuple_folds, unlabeled_folds
 
 
@@ -195,9 +188,8 @@ def _without_rows_of(
     masks = []
     for mask, part in zip(tuples, bags.parts, strict=True):
         free = mask & ~seen[part.tuples].any(axis=1)
-        free = (
-            free if 2 * free.sum() >= mask.sum() else mask
-        )  # a small pool, where rows recur too often to be left out
+        # a small pool, where rows recur too often to be left out
+        free = free if 2 * free.sum() >= mask.sum() else mask
         if at_most is not None:
             free &= np.cumsum(free) <= max(1, at_most * len(part.tuples) // bags.n)
         masks.append(free)

@@ -128,16 +128,14 @@ def check_student(student: Any) -> Any:
     ):
         raise UserError(
             f"learner is {student!r}; it must be 'auto', 'network', 'student', 'linear', a "
-            "Network, or a scikit-learn "
-            "classifier such as RandomForestClassifier()"
+            "Network, or a scikit-learn classifier such as RandomForestClassifier()"
         )
     last = getattr(student, "_final_estimator", student)
     name = type(last).__name__
     if name in INNER_FOLDS:
         raise UserError(
             f"learner {name} cross-validates its probabilities, but a row is in the data twice, so "
-            "folds share "
-            "it; take one without folds, such as HistGradientBoostingClassifier or "
+            "folds share it; take one without folds, such as HistGradientBoostingClassifier or "
             "LogisticRegression"
         )
     if not hasattr(last, "predict_proba"):

@@ -101,16 +101,13 @@ class Pairs(Objective):
             )
         distinct, places = np.unique(self.drawn, return_inverse=True)
         by_seed = torch.arange(len(self.drawn), device=self.device)[:, None]
-        chosen = torch.from_numpy(places.reshape(self.drawn.shape)).to(
-            self.device
-        )  # (S, 2 SELECTIONS)
-        own = self.embedding(outputs(test.train_rows(distinct)))[
-            by_seed, chosen
-        ]  # (S, 2 SELECTIONS, E)
+        # (S, 2 SELECTIONS)
+        chosen = torch.from_numpy(places.reshape(self.drawn.shape)).to(self.device)
+        # (S, 2 SELECTIONS, E)
+        own = self.embedding(outputs(test.train_rows(distinct)))[by_seed, chosen]
         images = self.embedding(outputs(test.rows))
-        similarities = [
-            self.similarity(images, one) for one in own.split(1, dim=1)
-        ]  # positive and negative in turn
+        # positive and negative in turn
+        similarities = [self.similarity(images, one) for one in own.split(1, dim=1)]
         pairs = zip(similarities[::2], similarities[1::2], strict=True)
         rates = [
             torch.stack(shares(positive > negative, test.sides)) for positive, negative in pairs
@@ -262,9 +259,8 @@ def cluster(
 
     random_state = int(Stream(seed, "k-means").integers(2**31, 1)[0])
     tuples = vectors(images[sample.tuples.ravel()]).reshape(len(sample.tuples), -1)
-    with (
-        one_thread()
-    ):  # scikit-learn divides sums among threads, and other rounding can lead to other clusters
+    # scikit-learn divides sums among threads, and other rounding can lead to other clusters
+    with one_thread():
         clusters = KMeans(n_clusters=2, n_init=STARTS, random_state=random_state).fit(tuples)
     centroids = clusters.cluster_centers_.reshape(2, task.tuple_size, -1)  # (2, M, d)
 
@@ -272,9 +268,10 @@ def cluster(
         with one_thread():
             x = vectors(rows)
             members = range(task.tuple_size)
+            # (N, 2)
             distances = [
                 euclidean_distances(x, centroids[:, member], squared=True) for member in members
-            ]  # (N, 2)
+            ]
         return np.argmin(np.sum(distances, axis=0), axis=1) == 1
 
     return clusters.inertia_ / len(tuples), in_cluster_1

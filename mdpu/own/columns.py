@@ -19,10 +19,8 @@ from mdpu.errors import UserError, warn
 from mdpu.own.account import Column, few
 from mdpu.own.tables import NAMELESS, cell_text, doubt_of, kind_of, suggest, tidy
 
-KINDS = {
-    "min_frequency": 10,
-    "max_categories": 30,
-}  # categories of a column of text; all others count as one
+# categories of a column of text; all others count as one
+KINDS = {"min_frequency": 10, "max_categories": 30}
 NAMES = 0.5  # share of different values in a column of text, from which on it names rows
 ENOUGH = 5  # rows from which on a column that lies outside of what training saw is worth a line
 MISSING = "missing"  # the category of a missing value
@@ -204,8 +202,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if seen and len(inside) >= ENOUGH and (inside.max() < seen[0] or inside.min() > seen[1]):
             warn(
                 f"all values of column {name} lie outside of what training saw, "
-                f"{_shown(seen[0], known)} to "
-                f"{_shown(seen[1], known)}: is its unit another one?"
+                f"{_shown(seen[0], known)} to {_shown(seen[1], known)}: is its unit another one?"
             )
         return numbers
 
@@ -216,8 +213,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names = [one for one in known if one != MISSING]
             warn(
                 f"no value of column {name} was seen in training, such as {example!r}; training "
-                "knew "
-                f"{few([repr(one) for one in names])}{suggest(example, names)}"
+                f"knew {few([repr(one) for one in names])}{suggest(example, names)}"
             )
 
 

@@ -183,8 +183,7 @@ def _weights(positives: Floats, sizes: Floats) -> Floats:
     if eigenvalues[0] <= ALIKE * eigenvalues[1]:
         raise UserError(
             "all groups have the same share of positives, so nothing tells the classes apart; add "
-            "groups with another "
-            "share, or unlabeled rows"
+            "groups with another share, or unlabeled rows"
         )
     return np.asarray(np.linalg.solve(gram, design) / np.sqrt(sizes))
 

@@ -42,11 +42,8 @@ from mdpu.own.tables import (
 )
 from mdpu.prior import row_numbers
 
-NO_GROUP = (
-    str(UNLABELED),
-    "unlabeled",
-    "unlabelled",
-)  # names of a table that say that a row has no group
+# names of a table that say that a row has no group
+NO_GROUP = (str(UNLABELED), "unlabeled", "unlabelled")
 ODD = GAPS | {"-", "--", "?", "none"}  # names of groups that may stand for a missing one
 # share of groups of one row, followed by rows without a group, from which on cells may have been
 # merged
@@ -417,8 +414,7 @@ class _Ids:
             if partly.any():
                 raise UserError(
                     f"{int(partly.sum())} rows have a value in some of {' and '.join(keys)} and "
-                    "none in others; fill "
-                    "all of them, or none where a row has no group"
+                    "none in others; fill all of them, or none where a row has no group"
                 )
             filled = table.notna().all(axis=1)
             rows = zip(table.itertuples(index=False), filled, strict=True)
@@ -470,8 +466,7 @@ def _names_as_written(column: pd.Series, reading: Reading) -> pd.Series:
         if (known.abs() >= EXACT).any():
             raise UserError(
                 f"ids of column {column.name} are doubles beyond 2^53, which lost their last "
-                "digits; give them as "
-                "integers (Int64) or as text"
+                "digits; give them as integers (Int64) or as text"
             )
     missing = {mark.casefold() for mark in reading.missing}
     names: list[str | None] = []
@@ -505,8 +500,7 @@ def _check_filled(names: pd.Series) -> None:
     if sizes[last] > BEYOND * others:
         raise UserError(
             f"the last name, {last}, would be filled down to {sizes[last]} rows, and no other "
-            "group has more than "
-            f"{others}; write -1 into the first row that has no group"
+            f"group has more than {others}; write -1 into the first row that has no group"
         )
 
 
@@ -537,8 +531,7 @@ def _doubts(names: pd.Series, different: list[str]) -> list[str]:
     if len(sizes) > 1 and sizes.max() == 1 and followed.mean() >= FOLLOWED:
         notes.append(
             "every group has one row and is followed by unlabeled rows: if cells were merged, or "
-            "names written once, "
-            "--fill reads them downwards"
+            "names written once, --fill reads them downwards"
         )
     return notes
 

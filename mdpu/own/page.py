@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 
     from mdpu.own.groups import GroupData
 
-SHOWN, MEMBERS, COLUMNS = (
-    20,
-    8,
-    6,
-)  # suspicious groups and columns that matter; members of a group; columns of these
+SHOWN = 20  # suspicious groups, and columns that matter
+MEMBERS = 8  # of a suspicious group
+COLUMNS = 6  # of these members
 NAMING = 2  # columns that name a row
 # as in `mdpu.pipeline.report.style`
 BLUE = "#0072B2"

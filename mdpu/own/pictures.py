@@ -34,16 +34,8 @@ UNREAD = (
     ".mov",
     ".mp4",
 )
-MODES = (
-    "1",
-    "L",
-    "LA",
-    "P",
-    "RGB",
-    "RGBA",
-    "CMYK",
-    "YCbCr",
-)  # Pillow's, of at most 8 bits a channel
+# Pillow's, of at most 8 bits a channel
+MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")
 UNLABELED = ("unlabeled", "unlabelled")
 HIDDEN = (".", "@", "__MACOSX")  # how files and folders begin that a system made
 

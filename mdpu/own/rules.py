@@ -148,9 +148,8 @@ class Rule:
         if constant and not unlabeled:
             raise UserError(
                 f"the column {self.column} says the same of all groups, and there are no unlabeled "
-                "rows, so nothing "
-                "tells the classes apart; add groups of which it says something else, or unlabeled "
-                "rows"
+                "rows, so nothing tells the classes apart; add groups of which it says something "
+                "else, or unlabeled rows"
             )
 
     def _check_size(self, size: int, count: int) -> None:
@@ -159,8 +158,7 @@ class Rule:
         except UserError:
             raise UserError(
                 f"the law {self.law} says nothing of groups of {size} rows, of which there are "
-                f"{count}, or is for "
-                "another number of rows; leave them out, or name another law"
+                f"{count}, or is for another number of rows; leave them out, or name another law"
             ) from None
 
     def check_identified(
@@ -175,8 +173,7 @@ class Rule:
         if what == "family" and prior is None and not guess_prior:
             raise UserError(
                 f"groups of {_listed(laws)} by the law {self.law} do not tell the prior, however "
-                "many there are; give "
-                "it by --prior"
+                "many there are; give it by --prior"
             )
         if what == "mirror" and centre is not None:
             self._check_mirror(centre, len(sizes), prior, positive_by)
@@ -196,8 +193,7 @@ class Rule:
             near = "" if prior is None else f", and prior {prior} is too near {centre:.2g}"
             raise UserError(
                 f"the law {self.law} is the same with the classes exchanged{near}, so nothing says "
-                "which class is "
-                f"positive; {ways}"
+                f"which class is positive; {ways}"
             )
 
     def _check_members(self, laws: dict[int, Law], counts: Counter[int], prior: float) -> None:
@@ -207,10 +203,9 @@ class Rule:
         if abs(excess) / counts.total() < NEAR:
             raise UserError(
                 f"at prior {prior} the rows of groups by the law {self.law} are positive as often "
-                "as unlabeled rows, "
-                "so nothing without labels says how good a classifier is; take groups of another "
-                "size, or "
-                "TupleClassifier in Python with labelled rows to judge by"
+                "as unlabeled rows, so nothing without labels says how good a classifier is; take "
+                "groups of another size, or TupleClassifier in Python with labelled rows to judge "
+                "by"
             )
 
 
@@ -258,8 +253,7 @@ def read_counts(
     if {*texts} <= {"0", "1"} and sizes.max() > 1:
         raise UserError(
             f"column {column.name} holds 0 and 1 alone: if 1 says that a group has a positive row, "
-            "name it by --label "
-            "and --law at-least-1; if it is the exact number, write 1-1 for 1"
+            "name it by --label and --law at-least-1; if it is the exact number, write 1-1 for 1"
         )
     return low, high
 
@@ -278,16 +272,14 @@ def read_labels(
         if label is None:
             raise UserError(
                 f"column {column.name} holds {text!r} for group {names[place]}; write 1 where the "
-                "group keeps the law "
-                "and 0 where it does not"
+                "group keeps the law and 0 where it does not"
             )
         kept = np.array(named_law(law, int(size)).weights) == float(label)
         inside = np.flatnonzero(kept)
         if len(inside) == 0 or len(inside) <= np.ptp(inside):
             raise UserError(
                 f"--label needs a law with one bound, such as at-least-1 or dominant; with {law} "
-                "no bounds say what "
-                f"holds for group {names[place]}"
+                f"no bounds say what holds for group {names[place]}"
             )
         low[place], high[place] = inside[0], inside[-1]
     return low, high
@@ -316,8 +308,7 @@ def _of_groups(
     if lacking:
         raise UserError(
             f"column {column.name} holds nothing for {len(lacking)} groups ({few(lacking)}); fill "
-            "it, or leave the "
-            "names of these groups empty, so that their rows are unlabeled"
+            "it, or leave the names of these groups empty, so that their rows are unlabeled"
         )
     return held, sizes
 

@@ -48,12 +48,8 @@ from mdpu.prior import columns_apart, without_repeats
 from mdpu.saving import load, save, with_last
 
 FOLDS = 5
-PARTS = (
-    8,
-    4,
-    2,
-    1,
-)  # of the groups in training, the learning curve has an eighth, a quarter, a half, and all
+# of the groups in training, the learning curve has an eighth, a quarter, a half, and all
+PARTS = (8, 4, 2, 1)
 LEAST = 20  # groups in such a part
 LOOKED_AT = 200  # columns whose importance is measured, at most
 SLICES = 5  # of a column by its values, which are compared to tell whether it may be important
@@ -347,8 +343,7 @@ def _in_groups(text: str, data: GroupData, estimator: Any) -> str:
     )
     return (
         f"{told}; the columns that tell them apart best are {shown}: leave out one that says where "
-        "a row comes from, "
-        f"such as by --drop {shlex.quote(next(iter(areas)))}"
+        f"a row comes from, such as by --drop {shlex.quote(next(iter(areas)))}"
     )
 
 

@@ -328,8 +328,7 @@ def _tabulate(
         if len(record) > len(names):
             raise UserError(
                 f"{path}, line {lines[place]}: it has more values ({len(record)}) than the header "
-                "has names "
-                f"({len(names)}); mend the line, or name the separator by --sep"
+                f"has names ({len(names)}); mend the line, or name the separator by --sep"
             )
         short += len(record) < len(names)
         rows.append(record + [None] * (len(names) - len(record)))
@@ -445,9 +444,8 @@ def _read_parquet(path: Path, needed: Sequence[str]) -> Table:
             f"the index {few(lost)} was not read; reset_index() before writing makes it a column"
         )
     for name in {*needed} & {*table.column_names}:
-        if pa.types.is_integer(
-            table.schema.field(name).type
-        ):  # with nulls, pandas would make doubles of them
+        # with nulls, pandas would make doubles of them
+        if pa.types.is_integer(table.schema.field(name).type):
             frame[name] = pd.Series(table.column(name).to_pylist(), index=frame.index, dtype=object)
     frame = frame.reset_index(drop=True)
     frame.columns = [str(name) for name in frame.columns]
@@ -467,8 +465,7 @@ def _read_excel(path: Path, needed: Sequence[str], wanted: str | None) -> Table:
         passed_over = [one.title for one in sheets if one is not sheet]
         notes.append(
             f"of {len(sheets)} sheets {sheet.title} was read, and {len(passed_over)} passed over "
-            f"({few(passed_over)}); "
-            "--sheet names another"
+            f"({few(passed_over)}); --sheet names another"
         )
     records = [[*row] for row in sheet.values]
     merged = 0
@@ -827,8 +824,7 @@ def _decimal_sign(texts: Collection[_Text], separator: str | None) -> str:
             example = next(text for text in one.texts if "." in text or "," in text)
             raise UserError(
                 f"column {one.name} holds {example}, whose sign may be that of decimals or of "
-                "thousands; name the "
-                "decimal sign by --decimal"
+                "thousands; name the decimal sign by --decimal"
             )
     return "."
 
@@ -845,8 +841,7 @@ def _date_form(texts: Collection[_Text]) -> str | None:
         if len(found) == 2:
             raise UserError(
                 f"column {one.name} holds {one.texts[0]}, whose day may stand first or second; "
-                "name the form by "
-                "--dates day-first or --dates month-first"
+                "name the form by --dates day-first or --dates month-first"
             )
     return None
 

@@ -21,29 +21,14 @@ from typing import Any, NoReturn
 
 from mdpu.errors import UserError, is_out_of_memory, printable
 
-GPU_ERRORS = (
-    "CUDA",
-    "cuDNN",
-    "cuBLAS",
-    "NCCL",
-    "NVML",
-    "No CUDA GPUs",
-)  # how errors of a device begin
+# how errors of a device begin
+GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")
 NO_MEMORY = "can't allocate memory"  # torch says so in an ordinary RuntimeError
-UNWRITTEN = (
-    "basic_ios",
-    "PytorchStreamWriter",
-)  # likewise, where a checkpoint could not be written
+# likewise, where a checkpoint could not be written
+UNWRITTEN = ("basic_ios", "PytorchStreamWriter")
 
-READING = (
-    "sep",
-    "decimal",
-    "encoding",
-    "missing",
-    "fill",
-    "dates",
-    "sheet",
-)  # options on how a table is read
+# options on how a table is read
+READING = ("sep", "decimal", "encoding", "missing", "fill", "dates", "sheet")
 
 # JSON schemas of what the rules give to commands.
 SIDES = {"type": "object", "additionalProperties": {"type": "array"}}
@@ -427,9 +412,8 @@ def explain(error: Exception) -> str | None:
         return text
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY in text):
         return "there is not enough memory; give the job more, or ask for less"
-    if isinstance(error, OSError) and not isinstance(
-        error, FileNotFoundError
-    ):  # a reader would have named that
+    # a reader would have named that
+    if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
         return (
             f"{error.filename or 'a file'} could not be read or written ({error.strerror}); fix "
             "that and run again"

@@ -179,9 +179,8 @@ def check_config(config: Config) -> None:
         {
             "string": lambda _, value: _is_plain(value),
             "integer": lambda _, value: type(value) is int and abs(value) < 2**63,
-            "number": lambda _, value: (
-                types.is_type(value, "number") and abs(value) < 2**63
-            ),  # no NaN, no infinity
+            # no NaN, no infinity
+            "number": lambda _, value: types.is_type(value, "number") and abs(value) < 2**63,
             "object": lambda _, value: isinstance(value, dict) and all(map(_is_plain, value)),
         }
     )
@@ -248,9 +247,8 @@ def _check_readings(config: Config) -> None:
             for dataset in change.get("datasets", {}).values():
                 known(dataset, definitions["datasets"], where)
             for method in change.get("methods", {}).values():
-                known(
-                    method.partition(".")[0], available_methods(), where
-                )  # a loss may follow the dot
+                # a loss may follow the dot
+                known(method.partition(".")[0], available_methods(), where)
     for name, reading in definitions.get("readings", {}).items():
         for choice, value in reading.items():
             known(choice, choices, f"config key definitions.readings.{name}")

@@ -172,9 +172,8 @@ def _train(
                 else {}
             )
             if estimate:
-                task = replace(
-                    task, prior=min(max(estimate["estimated_prior"], 0.01), 0.99)
-                )  # 0 and 1 are no priors
+                # 0 and 1 are no priors
+                task = replace(task, prior=min(max(estimate["estimated_prior"], 0.01), 0.99))
             trained = train(
                 task,
                 rows["train_images"],

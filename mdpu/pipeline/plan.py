@@ -87,8 +87,7 @@ AXES = tuple(axis.name for axis in fields(Run))
 CELL = tuple(axis for axis in AXES if axis != "seed")
 ROW = ("dataset", "tuple_size", "n", "prior")  # the axes that identify a row of a table
 _NAME = re.compile(
-    "(?P<dataset>[^/]+)/(?P<variant>[^/]+)/m(?P<tuple_size>[0-9]+)(?:-(?P<law>[^/]+))?/n(?P<n>[0-9]+)/"
-    "prior(?P<prior>[^/]+)/(?P<method>[^/.]+)(?:[.](?P<loss>[^/]+))?(?:/seed(?P<seed>[0-9]+))?"
+    "(?P<dataset>[^/]+)/(?P<variant>[^/]+)/m(?P<tuple_size>[0-9]+)(?:-(?P<law>[^/]+))?/n(?P<n>[0-9]+)/prior(?P<prior>[^/]+)/(?P<method>[^/.]+)(?:[.](?P<loss>[^/]+))?(?:/seed(?P<seed>[0-9]+))?"
 )
 
 
@@ -346,9 +345,8 @@ class Plan:
         self.spec = cache(self._spec)
         self._settings = cache(self._flat_settings)
         for dataset in self.datasets:
-            self.protocol.settings(
-                BASE, self.network(dataset)
-            )  # its mistakes show before anything starts
+            # its mistakes show before anything starts
+            self.protocol.settings(BASE, self.network(dataset))
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:

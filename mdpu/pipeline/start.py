@@ -131,9 +131,8 @@ def split_arguments(file: str, arguments: Sequence[str]) -> tuple[list[str], lis
 
 def release_stale_lock() -> None:
     """Remove the lock of a Snakemake that was killed; it stays while one works in this folder."""
-    psutil = importlib.import_module(
-        "psutil"
-    )  # needs the environment, which this module does without
+    # needs the environment, which this module does without
+    psutil = importlib.import_module("psutil")
 
     for process in psutil.process_iter(["cmdline", "cwd"]):
         words = (process.info["cmdline"] or [])[:3]

@@ -66,9 +66,8 @@ def checksum(history: pd.DataFrame) -> str:
 def _checksum(names: Sequence[str], values: NDArray[np.float64]) -> str:
     """Return the checksum of a history's values (epochs, names)."""
     total = hashlib.sha256()
-    values = np.where(
-        np.isnan(values), np.nan, values
-    )  # a NaN may have a sign, which a file does not keep
+    # a NaN may have a sign, which a file does not keep
+    values = np.where(np.isnan(values), np.nan, values)
     for place in sorted(
         np.flatnonzero(~np.isnan(values).all(axis=0)).tolist(), key=lambda place: names[place]
     ):
@@ -107,9 +106,8 @@ def _runs(table: pa.Table) -> Iterator[Stored]:
     about = table[ABOUT]
     measures = table.drop_columns([KEY, ABOUT])
     names = measures.column_names
-    values = np.column_stack(
-        [column.to_numpy().astype(np.float64) for column in measures.columns]
-    )  # (rows, names)
+    # (rows, names)
+    values = np.column_stack([column.to_numpy().astype(np.float64) for column in measures.columns])
     starts = (
         np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.array([], int)
     )

@@ -68,9 +68,8 @@ class Cell(NamedTuple):
         rule = self.plan.config["comparison"]
         plan = self.plan
         runs = self.accuracies()
-        if (
-            plan.config["name"] == READINGS
-        ):  # its number stands for the paper's, as the protocol's does otherwise
+        # its number stands for the paper's, as the protocol's does otherwise
+        if plan.config["name"] == READINGS:
             runs = runs.assign(variant=BASE, loss=LOGISTIC)
         rows = compare(summarize(runs), plan.published_names, rule, plan.readings)
         return next(iter(rows[rows["verdict"] != NOT_RUN].to_dict("records")), {})

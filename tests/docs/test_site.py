@@ -34,9 +34,8 @@ PAGES += [
     "reference/generated/mdpu.estimator.MDPUClassifier",
     "reference/configuration",
 ]
-AXE = Path(
-    os.environ.get("AXE_CORE", Path(sys.prefix, "node_modules", "axe-core", "axe.min.js"))
-)  # or that of npm
+# or that of npm
+AXE = Path(os.environ.get("AXE_CORE", Path(sys.prefix, "node_modules", "axe-core", "axe.min.js")))
 
 
 @pytest.fixture(scope="module")

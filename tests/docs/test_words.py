@@ -78,12 +78,13 @@ def known_shares() -> set[tuple[int, ...]]:
     rows = rows.query("selection == 'paper-reference' and variant == 'base' and loss == 'logistic'")
     judged = rows.merge(run[["dataset", *AXES[1:], "method"]])
     shares |= {(int((judged["precision"] == "float32").sum()), len(judged))}
+    # of tables
     means = (
         rows.groupby([*AXES, "method"])["accuracy"]
         .mean()
         .unstack("method")
         .dropna(subset="siamese")
-    )  # of tables
+    )
     as_published = means.drop("emnist-letters").rename({"emnist-letters-a-i": "emnist-letters"})
     highest = published_cells().groupby(AXES)["published_mean"].max()
     shares |= {

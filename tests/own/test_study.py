@@ -84,9 +84,8 @@ def study(both):
 def test_new_rows_get_their_answers(made, capsys):
     frame, labels = people()
     frame["kind"] = frame["kind"].replace("flat", "never seen")
-    frame["code"] = np.where(
-        frame["noise"].isna(), np.nan, 123456789013
-    )  # a column of their own, which stays
+    # a column of their own, which stays
+    frame["code"] = np.where(frame["noise"].isna(), np.nan, 123456789013)
     frame.to_parquet(made / "new.parquet")
     assert (
         cli.main(
@@ -153,9 +152,8 @@ def test_the_page_has_the_account_and_says_which_row_of_the_file_is_suspicious(m
     for group in suspects:
         for member in group["members"]:
             assert lines[member["line"] - 1].endswith(group["name"])
-            assert (
-                member["values"][0] in lines[member["line"] - 1]
-            )  # who, which the training left out
+            # who, which the training left out
+            assert member["values"][0] in lines[member["line"] - 1]
 
 
 def test_the_planted_groups_are_the_most_suspicious(made):

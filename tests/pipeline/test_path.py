@@ -36,9 +36,8 @@ def print_path(call):
 
     def note(frame, event, _argument):
         code = frame.f_code
-        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith(
-            "<"
-        )  # no body of a class
+        # no body of a class
+        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
         if event == "call" and is_function and code.co_filename.startswith(str(PACKAGE)):
             visited.add((str(Path(code.co_filename).relative_to(PACKAGE)), code.co_qualname))
             if code.co_qualname == "Adam.step":

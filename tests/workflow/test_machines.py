@@ -24,10 +24,8 @@ pytestmark = pytest.mark.slow
 FIGURE = "results/tiny/figures/figure2.svg"
 CELL = "digits/base/m2/n60/prior0.5/abs"
 NOBODY = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]  # an id without a name
-NOBODY += [
-    "--inh-caps=-all,+dac_read_search",
-    "--ambient-caps=-all,+dac_read_search",
-]  # who may read the environment
+# who may read the environment
+NOBODY += ["--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"]
 FULL = (
     'mount -t tmpfs -o size=4k none "$TMPDIR" && ! head -c 9999 /dev/zero 2>&- > "$TMPDIR/full"; '
     'exec "$@"'

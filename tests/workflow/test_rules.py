@@ -98,9 +98,8 @@ def test_the_summary_and_the_table_have_a_row_per_cell(finished):
     table = pd.read_csv(finished.results / "tables/tiny-table.csv", dtype={"prior": str})
     both = table.merge(summary, on=list(CELL), suffixes=("", "_summary"))
     assert len(both) == len(table) == 4
-    np.testing.assert_allclose(
-        both["mean"], both["mean_summary"], rtol=1e-9
-    )  # runs.csv has ten digits
+    # runs.csv has ten digits
+    np.testing.assert_allclose(both["mean"], both["mean_summary"], rtol=1e-9)
 
 
 # -- what runs again ------------------------------------------------------------------------------
@@ -203,9 +202,8 @@ def test_shipped_runs_are_reused_and_the_rest_is_trained(finished_clone):
         before, pd.read_parquet(finished_clone.results / "metrics.parquet")
     )
     described = pd.read_csv(finished_clone.results / "runs.csv")
-    assert (
-        described["file"].str.endswith("shipped/digits.parquet").sum() == 10
-    )  # the last cell has a file of its own
+    # the last cell has a file of its own
+    assert described["file"].str.endswith("shipped/digits.parquet").sum() == 10
     packed.unlink()
     assert finished_clone.jobs()["train"] == 6
 

@@ -37,9 +37,8 @@ class Archive:
     md5: str
     urls: tuple[str, ...]  # of the publisher and of its copies, tried in this order
     size: int  # bytes
-    unpacked: tuple[
-        tuple[str, str], ...
-    ] = ()  # paths and SHA-256 of files that together serve as well
+    # paths and SHA-256 of files that together serve as well
+    unpacked: tuple[tuple[str, str], ...] = ()
 
     def find(self, folder: Path) -> list[Path]:
         """Return the file, or its unpacked ones, gzipped or not; nothing unless all are right.

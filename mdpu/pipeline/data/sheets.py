@@ -58,7 +58,6 @@ def _spread(class_ids: np.ndarray, count: int) -> np.ndarray:
     class.
     """
     order = np.argsort(class_ids, kind="stable")
-    turn = np.arange(order.size) - np.searchsorted(
-        class_ids[order], class_ids[order]
-    )  # 0 for the first of its class
+    # 0 for the first of its class
+    turn = np.arange(order.size) - np.searchsorted(class_ids[order], class_ids[order])
     return order[np.sort(np.argsort(turn, kind="stable")[:count])]

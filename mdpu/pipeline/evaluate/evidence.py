@@ -27,12 +27,8 @@ from mdpu.pipeline.evaluate.published import PROPOSED, published_summary
 from mdpu.pipeline.plan import AXES, CELL, DOMINANT, LOGISTIC, ROW, Plan
 from mdpu.pipeline.store import Stored, read_runs
 
-MEASURES = (
-    "epoch",
-    *REPORTED,
-    "risk",
-    "objective",
-)  # columns of the metrics that `run_facts` needs
+# columns of the metrics that `run_facts` needs
+MEASURES = ("epoch", *REPORTED, "risk", "objective")
 FACTS = ("best", "lowest_risk", "lowest_objective", "risk_and_accuracy", "accuracy")  # of a run
 WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
 RIGHT = "_right"  # end of the columns of the other side of a comparison

@@ -21,11 +21,8 @@ from mdpu.pipeline.store import Stored, read_runs
 
 NAME = "readings"  # of the configuration that has these runs
 MOST_SEEDS = 20
-SELECTIONS = (
-    "reference",
-    "own-split",
-    "laws",
-)  # the files of config/ whose shipped runs are kept, the first first
+# the files of config/ whose shipped runs are kept, the first first
+SELECTIONS = ("reference", "own-split", "laws")
 
 
 def variant_of(training: str) -> str:

@@ -233,7 +233,6 @@ def _best_beyond(cells: pd.DataFrame) -> str:
     method = max(average, key=lambda method: average[method])
     above = (gains[method] > 0).sum()
     return (
-        f"{load_method(str(method)).title} is above the best of {titles(PROPOSED)}, "
-        f"as trained here, in {above} of {most} rows, {in_points(average[method])} points on "
-        "average."
+        f"{load_method(str(method)).title} is above the best of {titles(PROPOSED)}, as trained "
+        f"here, in {above} of {most} rows, {in_points(average[method])} points on average."
     )

@@ -39,9 +39,8 @@ def training_lines(runs: pd.DataFrame) -> list[dict[str, Any]]:
         for turn in ("", *map(str, range(2, 1000)))
         for letter in string.ascii_uppercase
     )
-    return [
-        {"letter": letter, **line} for letter, line in zip(letters, lines, strict=False)
-    ]  # A, ..., Z, A2, ...
+    # A, ..., Z, A2, ...
+    return [{"letter": letter, **line} for letter, line in zip(letters, lines, strict=False)]
 
 
 def cell_lines(

@@ -74,13 +74,10 @@ def figure(path: Path) -> dict[str, Any]:
     width = re.search(rb'<svg[^>]* width="([\d.]+)pt"', drawing)
     assert width is not None
     text = for_both_schemes(slim(drawing)).decode().replace("'", "&#39;").replace('"', "'")
-    address = Markup(
-        f"data:image/svg+xml,{quote(text, safe=SAFE)}"
-    )  # a third shorter than in base 64
-    return {
-        "image": address,
-        "width": round(PAGE_SCALE * float(width[1]) / 0.75),
-    }  # a pixel is 0.75 pt
+    # a third shorter than in base 64
+    address = Markup(f"data:image/svg+xml,{quote(text, safe=SAFE)}")
+    # a pixel is 0.75 pt
+    return {"image": address, "width": round(PAGE_SCALE * float(width[1]) / 0.75)}
 
 
 def slim(svg: bytes) -> bytes:

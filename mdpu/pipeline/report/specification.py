@@ -38,9 +38,8 @@ reading departs from the protocol, our choices that were fixed in advance.
 HEX = ("00744fff", "4a9fdcff", "c3ccd5ff", "e8743fff", "00000000")
 COLOURS = np.array([list(bytes.fromhex(colour)) for colour in HEX], np.uint8)
 LINEAR = 5.0  # points to each side within which the upper axis is linear
-TICKS = np.array(
-    [-50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50]
-)  # of the upper axis, those that it reaches
+# of the upper axis, those that it reaches
+TICKS = np.array([-50, -20, -10, -5, -2, 0, 2, 5, 10, 20, 50])
 COUNTED = 20  # columns between two numbers below
 LETTER_SHARE = 0.0115  # share of the columns' width that a letter of a name takes
 

@@ -68,9 +68,8 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
         for loss in losses:
             cells = shown[shown["loss"] == loss].groupby("dataset")["accuracy"].agg(["mean", "std"])
             heights = np.array([places[dataset] + offsets[loss] for dataset in cells.index])
-            title = loss.replace(
-                "-", " "
-            ).capitalize()  # the loss knows its own, but would load torch
+            # the loss knows its own, but would load torch
+            title = loss.replace("-", " ").capitalize()
             points = {**LOSS_STYLES[loss], "linestyle": "none", "elinewidth": 1, "label": title}
             axis.errorbar(cells["mean"], heights, xerr=cells["std"].fillna(0), **points)
             for place in heights[cells["mean"].isna().to_numpy()]:

@@ -38,9 +38,8 @@ def losses_figure() -> Figure:
     from mdpu.losses import LOSSES
 
     figure, (axes,) = draw_panels(1, 3, 1.9)
-    grid = (
-        np.arange(1200) + 0.5
-    ) / 200 - 3  # no point is a kink, where the derivative is a matter of convention
+    # no point is a kink, where the derivative is a matter of convention
+    grid = (np.arange(1200) + 0.5) / 200 - 3
     for name, loss in LOSSES.items():
         if loss.in_table:
             scores = torch.tensor(grid, requires_grad=True)

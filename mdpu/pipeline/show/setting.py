@@ -19,11 +19,10 @@ from mdpu.pipeline.show import Inputs, figure_kind
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KNOWN, UNKNOWN, GROUP = (
-    "#0072B2",
-    "#999999",
-    "#D55E00",
-)  # of the frames: what is known about an image
+# of the frames: what is known about an image
+KNOWN = "#0072B2"
+UNKNOWN = "#999999"
+GROUP = "#D55E00"
 CAPTION = """\
 What each setting knows about its training data, with images of the configuration's first dataset.
 Learning from M-tuple dominant positive and unlabeled data (MDPU) knows that at least half of the

@@ -95,11 +95,8 @@ def test_the_larger_n_are_the_largest_that_fit_without_replacement():
         "emnist-balanced-digits": 5142,
         "mnist": 12639,
     }
-    for name in (
-        "mnist",
-        "fashion-mnist",
-        "cifar-10",
-    ):  # 12,000 triples and as many unlabeled images apart
+    # 12,000 triples and as many unlabeled images apart
+    for name in ("mnist", "fashion-mnist", "cifar-10"):
         side = DATASETS[name]["counts"]["train"]
         for prior in (0.4, 0.5, 0.6):
             a = Law.dominant(3).coefficients(prior).a

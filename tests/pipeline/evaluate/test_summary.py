@@ -34,8 +34,7 @@ def test_the_headline_counts_every_verdict_and_the_next_sentence_says_what_was_r
     )
     assert headline(run, CELLS) == (
         f"Of the 36 numbers of the paper that were run, {reproduced} are reproduced, {close} "
-        "close, "
-        f"{inconclusive} inconclusive, and {differ} differ."
+        f"close, {inconclusive} inconclusive, and {differ} differ."
     )
     assert scope(run, {"mnist": "MNIST"}) == (
         "The paper has 252 numbers of URE, ReLU and ABS. These, in 5 trials each, are on 1 of 7 "

@@ -117,9 +117,8 @@ def test_a_claim_lists_our_failing_cases_and_leads_to_their_cells(plan, tmp_path
     cell = "mnist/base/m2/n10000/prior0.5/relu"
     failing = {"words": cell, "cell": cell, "seed": None, "left": "76", "right": "84"}
     assert section["corrected-beats-ure"]["failing"] == [failing]
-    (average,) = section["corrected-beats-ure-at-priors"][
-        "failing"
-    ]  # over two n: the average is no single cell
+    # over two n: the average is no single cell
+    (average,) = section["corrected-beats-ure-at-priors"]["failing"]
     assert (average["cell"], average["left"], average["right"]) == (None, "83", "83.5")
     template = environment().get_template("sections/claims.html.j2")
     page = template.render(claims=list(section.values()), level="95 %", files={"claims": []})

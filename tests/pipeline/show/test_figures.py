@@ -292,9 +292,8 @@ def test_cells_of_laws_have_intervals_information_and_the_lead_of_bag_relu():
     cells = cells_of_laws().query("dataset == 'mnist'").set_index(["law", "method"])
     shown = cells.loc[("dominant", "ure")]
     assert (shown["mean"], shown["family"], shown["above"]) == (82.0, "marginal", 15.0)
-    assert (
-        shown["high"] - 82 == 82 - shown["low"] == pytest.approx(4.302653 / 3**0.5)
-    )  # t, two degrees of freedom
+    # t, two degrees of freedom
+    assert shown["high"] - 82 == 82 - shown["low"] == pytest.approx(4.302653 / 3**0.5)
     assert shown["above_high"] - 15 == pytest.approx(2.776445 * (2 / 3) ** 0.5)  # Welch's, four
     assert (shown["joint"], shown["marginal"]) == pytest.approx((1.044, 0.659), abs=1e-3)
     assert cells.loc[("similar", "supervised"), "mean"] == 99.0

@@ -56,7 +56,6 @@ def write_source(
     if sha256 is not None and images.checksum != sha256:
         raise UserError(
             f"config key definitions.datasets.{out.stem}.sha256 is {sha256}, but the images of "
-            f"{source} have "
-            f"{images.checksum}; correct it, or give the files that it describes"
+            f"{source} have {images.checksum}; correct it, or give the files that it describes"
         )
     write_images(images, out)
