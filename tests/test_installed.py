@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -57,8 +56,7 @@ def installed(tmp_path_factory):
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(REPOSITORY / name, source / name)
     build(source, "sdist", folder)
-    with tarfile.open(folder / f"{NAME}.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(folder / f"{NAME}.tar.gz", folder)
     assert {"LICENSE", "config.yaml", "tests", "workflow"} <= {
         path.name for path in (folder / NAME).iterdir()
     }
