@@ -28,8 +28,8 @@ from sklearn.metrics import roc_auc_score
 from mdpu.data import TupleData, number_groups, sample_of
 from mdpu.estimator import TupleClassifier
 from mdpu.law import Law
-from mdpu.prior import without_repeats
 from mdpu.randomness import Stream
+from mdpu.sample import without_repeats
 from mdpu.scores import (
     Estimate,
     estimated_profile,

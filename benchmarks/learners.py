@@ -34,14 +34,15 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from mdpu import estimator
 from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier, Network
 from mdpu.law import Law
-from mdpu.learners.joint import Bags, held_out_loss
+from mdpu.learners import choice
+from mdpu.learners.joint import held_out_loss
 from mdpu.learners.student import DEFAULT
 from mdpu.randomness import Stream
+from mdpu.sample import Bags
 from mdpu.scores import estimated_risk
 
 
@@ -190,7 +191,7 @@ def watched() -> Iterator[list[dict[str, float]]]:
         measures.append(other_measures(scores, held, prior))
         return held_out_loss(scores, held, prior, seed)
 
-    with mock.patch.object(estimator, "held_out_loss", watch):
+    with mock.patch.object(choice, "held_out_loss", watch):
         yield measures
 
 

@@ -10,39 +10,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mdpu.data import TupleData, join_groups, sample_of
-from mdpu.errors import UserError, check_choice, check_count, printable, warn
+from mdpu.errors import UserError, check_choice, warn
 from mdpu.export import PlainModule
 from mdpu.law import TINY, Law, check_share
-from mdpu.learners.features import Standardisation
-from mdpu.learners.joint import Bags, CountedTuples, Floats, held_out_loss, shifted
-from mdpu.learners.linear import split_folds
-from mdpu.learners.student import check_student, event_prior, fit_linear, fit_student
-from mdpu.losses import LOSSES
+from mdpu.learners import EndEpoch, Learner
+from mdpu.learners.choice import Choice, candidates, least_loss, named_learner
+from mdpu.learners.joint import Floats, shifted
+from mdpu.learners.network import Network, NetworkScore
+from mdpu.learners.student import event_prior
 from mdpu.methods import load_method
-from mdpu.networks import Networks, choose_device, make_network, prepare
-from mdpu.prior import PriorProfile, columns_apart, different_rows, estimate_prior, without_repeats
+from mdpu.prior import PriorProfile, columns_apart, prior_of
+from mdpu.sample import Sample, without_repeats
 from mdpu.scores import Estimate, estimated_profile, estimated_risk, with_uncertain_prior
-from mdpu.settings import Settings, Task
-from mdpu.threads import one_thread
-from mdpu.train import Trained, check_samples, train
+from mdpu.train import check_samples
+
+__all__ = ["Choice", "MDPUClassifier", "Network", "TupleClassifier", "TupleEstimator"]
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "guess_prior": (False, True),
@@ -50,230 +48,13 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "unlabeled_is": ("pool", "remainder"),
     "dominant": ("positive", "negative"),
 }
-LEARNERS = ("auto", "student", "linear", "network")
 FEW = 20  # tuples or unlabeled rows
-FEW_STEPS = 30
-SHORT_FROM = (
-    3000  # tuples from which on a short training is as accurate as 100 epochs at a constant rate
-)
-COMPARED_FROM = 100  # tuples; a quarter of fewer does not say which learner is better
-COMPARED = 3000  # at most so many tuples train the learners that are compared
-STUDENT_UP_TO = 20_000  # tuples; beyond it the kernel teacher takes minutes
 # distance of the prior from 1/2 up to which a symmetric law may leave the classes exchanged
 TIE = 0.05
-SURE = (
-    3.0  # standard errors, or log-odds of labelled rows, from which on the classes are told apart
-)
+# standard errors, or log-odds of labelled rows, from which on the classes are told apart
+SURE = 3.0
 # nats of a tuple below which, at priors from 0.75 on, every learner ended at the constant answer
 LITTLE = 0.12
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class Network(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """How a classifier trains a network: ``MDPUClassifier(learner=Network(n_epochs=50))``.
-
-    A grid search names its parameters ``learner__n_epochs`` and the like.
-
-    Parameters
-    ----------
-    network : str, Module or callable, optional
-        A name of `mdpu.settings.NETWORKS`; or a PyTorch module, which is copied and trained from
-        the weights that it has; or a function from the shape of a row to a module. A module takes
-        vectors as (N, d) and pictures as (N, C, H, W), uint8 values divided by 255, and returns (N,
-        1); parameters that need no gradient stay as they are. By default a perceptron on pixels or,
-        in short trainings, on principal components.
-    hidden : tuple of int
-        Units of each hidden layer of the networks ``mlp`` and ``components``; others ignore it.
-    short : bool, optional
-        Whether training is short: 20 epochs of a one-cycle schedule on principal components. With
-        many tuples that is as accurate as 100 epochs on all pixels at a constant rate, in a tenth
-        of the time; with few it is not. By default it is short from 3,000 tuples on, and where
-        tuples are broken, because longer training memorises them.
-    n_epochs, batch_size : int, optional
-        Number of epochs, and of tuples in a minibatch. By default `short` and the number of tuples
-        decide: a short training of more than 50,000 sees a million in all, and each at least five
-        times.
-    learning_rate, weight_decay : float, optional
-        Settings of Adam; the weight decay is an L2 penalty. By default `short` decides.
-    rates : mapping from str to float, optional
-        Factors of the learning rate for parts of a module, by the beginning of their parameters'
-        names.
-    method : str
-        A name of `mdpu.methods` that sees no labels and scores rows. ``bag-relu`` uses what the
-        members of a tuple say together; ``relu``, ``abs`` and ``ure`` are the paper's.
-    loss : {'logistic', 'ramp', 'squared', 'hinge', 'usual-ramp', 'sigmoid'}
-        A loss of Table I, or one of the last two. Methods on bags have their own loss and ignore
-        it.
-    standardize : bool
-        Whether the columns of a table of floats are centred and scaled, and their outliers pulled
-        in; missing values become the centre. The other learners always do this; without it, missing
-        values are refused.
-    precision : {'float32', 'bfloat16', 'tf32'}
-        Precision of the matrix products.
-    device : {'auto', 'cpu', 'cuda'}
-    callbacks : sequence of callable
-        Called after each epoch with the epoch, from 1, and its row of ``history_`` as a dict.
-        Training stops after an epoch for which one returns True. An error in one ends `fit`.
-    """
-
-    network: Any = None
-    hidden: Sequence[int] = (300, 300)
-    short: bool | None = None
-    n_epochs: int | None = None
-    batch_size: int | None = None
-    learning_rate: float | None = None
-    weight_decay: float | None = None
-    rates: Mapping[str, float] | None = None
-    method: str = "bag-relu"
-    loss: str = "logistic"
-    standardize: bool = True
-    precision: Literal["float32", "bfloat16", "tf32"] = "float32"
-    device: str = "auto"
-    callbacks: Sequence[Callable[[int, dict[str, float]], Any]] = ()
-
-    def settings(self, n: int, broken: bool = False) -> Settings:
-        """Return the settings of a training on `n` tuples, some of which may be broken.
-
-        Raises
-        ------
-        UserError
-            If a parameter is refused, whatever the data.
-        """
-        check_choice("standardize", self.standardize, (True, False))
-        check_choice("short", self.short, (None, True, False))
-        if not isinstance(self.callbacks, Sequence) or not all(map(callable, self.callbacks)):
-            raise UserError(
-                f"callbacks is {self.callbacks!r}; a list of functions of epoch and row is needed"
-            )
-        if isinstance(self.network, type):
-            raise UserError(
-                f"network is the {self.network}; give a module, or a function from a row's shape "
-                "to one"
-            )
-        choose_device(self.device)
-        method = load_method(self.method)
-        if (
-            method.objective is None
-            or method.outputs > 1
-            or method.sees_labels
-            or method.estimates_prior
-        ):
-            raise UserError(
-                f"method is {self.method}; it must score rows, see no labels and use the given "
-                "prior"
-            )
-        check_choice("loss", self.loss, tuple(LOSSES))
-        if self.n_epochs is not None:
-            check_count("n_epochs", self.n_epochs)
-        short = (n >= SHORT_FROM or broken) if self.short is None else self.short
-        values = _defaults(n, short, broken)
-        given = {
-            name: getattr(self, name)
-            for name in ("batch_size", "learning_rate", "weight_decay", "network", "rates")
-        }
-        given["epochs"] = self.n_epochs
-        values |= {name: value for name, value in given.items() if value is not None}
-        if values["network"] in ("mlp", "components"):
-            values["architecture"] = {"hidden": self.hidden}
-        return Settings(**values, precision=self.precision)
-
-    def train(
-        self,
-        task: Task,
-        rows: Any,
-        sample: TupleData,
-        seed: int | str,
-        settings: Settings,
-        stops: Callable[[], bool] = lambda: False,
-    ) -> Trained:
-        """Return the trained network, and warn of a training that cannot have learned anything.
-
-        After each epoch `stops` is asked whether to stop.
-        """
-        if not isinstance(settings.network, str):
-            _check_module(settings, rows[:2])
-
-        def on_epoch_end(epoch: int, measures: Sequence[dict[str, float]]) -> bool:
-            answers = [callback(epoch, measures[0]) for callback in self.callbacks]
-            asked = any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
-            return stops() or asked
-
-        (model,) = train(
-            task,
-            rows,
-            [sample],
-            [seed],
-            settings,
-            device=choose_device(self.device),
-            on_epoch_end=on_epoch_end,
-        )
-        objective = model.history["objective"]
-        n_steps = len(objective) * -(-len(sample.tuples) // settings.batch_size)
-        if lost := int(objective.isna().sum()):
-            warn(
-                f"training diverged: the objective of the last {lost} epochs is not finite; lower "
-                "learning_rate",
-                ConvergenceWarning,
-            )
-        elif len(objective) > 2 and objective.nunique() == 1:
-            warn(
-                "training does not move: the objective is the same in every epoch; change network",
-                ConvergenceWarning,
-            )
-        elif n_steps < FEW_STEPS:
-            warn(
-                f"{len(objective)} epochs with batch_size={settings.batch_size} are {n_steps} "
-                "steps of the optimizer, "
-                "too few to learn much; raise n_epochs or lower batch_size",
-                ConvergenceWarning,
-            )
-        return model
-
-
-def _defaults(n: int, short: bool, broken: bool) -> dict[str, Any]:
-    """Return the settings of a training on `n` tuples that no parameter sets."""
-    passes = max(5, -(-1_000_000 // n))
-    if short:
-        values = {
-            "network": "components",
-            "schedule": "one-cycle",
-            "epochs": min(20, passes),
-            "learning_rate": 3e-3,
-        }
-        values |= {
-            "batch_size": min(500, max(64, n // 20)),
-            "weight_decay": 6e-3 if broken else 3e-4,
-        }
-    else:
-        values = {"network": "mlp", "epochs": min(100, passes), "learning_rate": 1e-3}
-        values |= {"batch_size": 64 if n <= 10_000 else 256, "weight_decay": 5e-4}
-    return values
-
-
-def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
-    """Raise `UserError` unless a user's module can do a training step on two rows."""
-    try:
-        with torch.random.fork_rng([]):
-            preparation = prepare(settings, rows)
-            module = make_network(settings, preparation, 1, 0)
-            if isinstance(module, torch.jit.ScriptModule):
-                raise UserError(
-                    "network is a scripted module (torch.jit); give the Python module it was made "
-                    "from"
-                )
-            network = Networks([module], preparation, 1, torch.device("cpu"), settings)
-            network(preparation(rows)[None]).sum().backward()
-    except UserError:
-        raise
-    except Exception as error:  # a user's code may raise anything
-        given = (
-            "pictures (N, C, H, W)" if rows.ndim > 2 else f"float32 vectors (N, {rows.shape[1]})"
-        )
-        raise UserError(
-            f"network does not train on rows of shape {rows.shape[1:]} "
-            f"({printable(str(error))[:200]}); a module takes "
-            f"{given} and returns (N, 1), and a function takes the shape of a row"
-        ) from error
 
 
 def _check_columns(X: Any) -> None:
@@ -298,15 +79,6 @@ def _check_columns(X: Any) -> None:
         )
 
 
-def _check_pictures(rows: Any) -> None:
-    """Raise `UserError` if pictures have missing values: a network takes those of tables only."""
-    if rows.ndim > 2 and np.issubdtype(rows.dtype, np.floating) and np.isnan(rows).any():
-        raise UserError(
-            "pictures hold missing values (NaN), which a network cannot take; fill them, or take "
-            "learner='student' or 'linear', where they become the mean of their pixel"
-        )
-
-
 def _enough(estimate: PriorProfile) -> str:
     """Return how many tuples would tell the prior, in words after what those of the sample say."""
     if estimate.verdict == "does not fit":
@@ -318,17 +90,18 @@ def _enough(estimate: PriorProfile) -> str:
     return f" ({more} would probably be enough)"
 
 
-def _is_complete(sample: TupleData) -> bool:
-    """Whether all groups were collected, and only bounds on their numbers of positives are
-    known.
-    """
-    return isinstance(sample, CountedTuples) and sample.complete
-
-
-def _put_back(sample: TupleData) -> TupleData:
-    """Return a sample with its members among the unlabeled rows as well."""
-    members = sample.tuples[sample.tuples >= 0]
-    return replace(sample, unlabeled=np.concatenate([sample.unlabeled, members]))
+def _rows_and_groups(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+    """Return rows (N, ...) and groups (N,) of either form that `fit` takes."""
+    try:
+        y = y if hasattr(y, "ndim") else np.asarray(y)
+    except ValueError:
+        raise UserError(
+            "y holds rows of several shapes; if tuples and unlabeled rows are swapped, "
+            "give the tuples first"
+        ) from None
+    if y.ndim != 1:
+        X, y = join_groups(X, y)
+    return X, np.asarray(y)
 
 
 def _signs(y: Any) -> NDArray[np.int64] | None:
@@ -338,18 +111,6 @@ def _signs(y: Any) -> NDArray[np.int64] | None:
     if values <= {-1, 1} or values <= {0, 1}:
         return np.where(labels == 1, 1, -1)
     return None
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which learner was trained, and why."""
-
-    name: str
-    reason: str
-
-    def __str__(self) -> str:
-        """Return both."""
-        return f"{self.name} ({self.reason})"
 
 
 # -- the classifiers -------------------------------------------------------------------------------
@@ -375,7 +136,6 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
     prior_: float = field(init=False)
     prior_estimate_: PriorProfile | None = field(init=False)
     learner_: Choice = field(init=False)
-    standardisation_: Standardisation | None = field(init=False)
     _counts: tuple[ArrayLike, ArrayLike] | None = field(init=False)
     _moved = 0.0  # added to the scores if the classes were exchanged
 
@@ -385,8 +145,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         tags.classifier_tags.multi_class = False
         tags.input_tags.three_d_array = True
         tags.target_tags.required = True
-        tags.input_tags.sparse = self._takes("sparse")
-        tags.input_tags.allow_nan = self._takes("allow_nan")
+        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.allow_nan = self._takes_missing
         return tags
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -436,65 +196,73 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
     @with_callbacks  # type: ignore[untyped-decorator]
     def _fit(self, X: Any, y: Any) -> Self:
         self._check_parameters()
-        rows, sample = self._sample(X, y)
-        choice = self._choose_learner(rows, sample)
+        sample = self._sample(X, y)
+        learners, reason = self._candidates(sample)
         seed = self._seed()
-        self._begin_callbacks(choice, rows, sample)
-        estimate = None
-        if self.prior is not None:
-            prior = self._mirrored(float(self.prior))
-        elif _is_complete(sample):
+        self._begin_callbacks(learners, sample)
+
+        prior, estimate = self._prior(sample, seed)
+        self._check_law(prior, sample)
+        learner = learners[0]
+        if len(learners) > 1:
+            learner, reason = least_loss(learners, sample, prior, seed, self._task)
+        self._learn(learner, sample, prior, seed)
+        if self._compares_told_prior(sample):
             with self._task("prior"):
-                prior = event_prior(rows, Bags.of(sample, self._learned_law), seed)
-        else:
-            with self._task("prior"):
-                estimate = estimate_prior(rows, sample, self._learned_law, seed)
-            prior = self._estimated(estimate, rows, sample)
-        if self.broken:
-            self._check_broken(prior, sample)
-        if isinstance(self, TupleClassifier):
-            self._check_tie(prior, rows, sample)
-        if choice.name == "auto":
-            choice = self._compare(rows, sample, prior, seed)
-        for name in ("history_", "n_iter_", "standardisation_"):
-            self.__dict__.pop(name, None)
-        if choice.name == "network":
-            self._fit_network(rows, sample, prior, seed)
-        else:
-            self._fit_learner(choice.name, rows, Bags.of(sample, self._learned_law), prior, seed)
-        if self.prior is not None and self.compare_prior and not _is_complete(sample):
-            with self._task("prior"):
-                estimate = self._compare_told_prior(prior, rows, sample, seed)
+                estimate = self._compare_told_prior(prior, sample, seed)
+
         self._warn_of_little_information(prior, sample)
-        self._warn_of_constant_answers(rows, sample)
-        self.learner_ = choice
+        self._warn_of_constant_answers(sample)
+        self.learner_ = Choice(learner.name, reason)
         self.prior_estimate_ = estimate.mirrored() if estimate and self._sign < 0 else estimate
         self.prior_ = float(self._mirrored(prior))
-        if isinstance(self, TupleClassifier) and self.positive_by is not None:
-            self._name_classes(rows, sample)
+        self._name_classes(sample)
         self.classes_ = np.array([-1, 1])
         self._callback_fit_ctx.call_on_fit_task_end(estimator=self)
         return self
 
-    def _begin_callbacks(self, choice: Choice, rows: Any, sample: TupleData) -> None:
+    def _candidates(self, sample: Sample) -> tuple[list[Learner], str]:
+        """Return the learners to compare, or the one to take, and why it is taken."""
+        learner = named_learner(self.learner)
+        if learner is None:
+            return candidates(sample)
+        learner.check(sample)
+        if isinstance(self.learner, str):
+            return [learner], "as learner says"
+        return [learner], f"learner={type(self.learner).__name__}"
+
+    def _learn(self, learner: Learner, sample: Sample, prior: float, seed: int | str) -> None:
+        """Train a learner on the whole sample."""
+        with self._task(learner.name, learner.epochs(sample)) as end_epoch:
+            self.model_ = learner.learn(sample, prior, seed, end_epoch)
+        for name in ("history_", "n_iter_"):
+            self.__dict__.pop(name, None)
+        if isinstance(self.model_, NetworkScore):
+            self.history_ = self.model_.trained.history
+            self.n_iter_ = len(self.history_)
+
+    def _compares_told_prior(self, sample: Sample) -> bool:
+        """Whether a given prior is compared with the sample's estimate."""
+        return self.prior is not None and self.compare_prior and not sample.bags.complete
+
+    # -- callbacks --------------------------------------------------------------------------------
+
+    def _begin_callbacks(self, learners: list[Learner], sample: Sample) -> None:
         """Tell the callbacks of ``set_callbacks`` that `fit` begins, and how many parts it has."""
         parts = 1
-        if choice.name == "auto":
-            parts += len(self._compared(rows, sample))
-        if self.prior is None or (self.compare_prior and not _is_complete(sample)):
+        if len(learners) > 1:
+            parts += len(learners)
+        if self.prior is None or self._compares_told_prior(sample):
             parts += 1
         self._init_callback_context(max_subtasks=parts).call_on_fit_task_begin(estimator=self)
 
     @contextmanager
-    def _task(self, name: str, parts: int = 0) -> Iterator[Callable[[], bool]]:
+    def _task(self, name: str, parts: int = 0) -> Iterator[EndEpoch]:
         """Tell the callbacks that a part of `fit` begins and ends.
 
         What it gives tells them that one of the part's own `parts` ended, and returns whether a
         callback asks to stop.
         """
-        if not hasattr(self, "_callback_fit_ctx"):  # benchmarks train without `fit`
-            yield lambda: False
-            return
         task = self._callback_fit_ctx.subcontext(name, max_subtasks=parts)
         task.call_on_fit_task_begin(estimator=self)
 
@@ -519,67 +287,60 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
                     "broken is the share of tuples that break a law, but counts were given; leave "
                     "one out"
                 )
-        if isinstance(self.learner, str):
-            check_choice("learner", self.learner, LEARNERS)
-        elif isinstance(self.learner, Network):
-            self.learner.settings(FEW)
-        else:
-            check_student(self.learner)
+        learner = named_learner(self.learner)
+        if isinstance(learner, Network):
+            learner.settings(FEW)
 
-    def _sample(self, X: Any, y: Any) -> tuple[Any, TupleData]:
-        """Return the different rows and the sample to learn from, with counts or with members put
-        back if need be.
-        """
-        rows, sample = self._read(X, y, reset=True)
-        if self._counts is not None:
-            sample = CountedTuples.of(sample, self._counts, complete=y is None)
-        if self.unlabeled_is == "remainder" and not _is_complete(sample):
-            sample = _put_back(sample)
-        if len(sample.unlabeled) < 2:
+    # -- rows and tuples --------------------------------------------------------------------------
+
+    def _sample(self, X: Any, y: Any) -> Sample:
+        """Return the sample to learn from, with the members put back if need be."""
+        rows, data = self._read(X, y, reset=True)
+        complete = y is None
+        sample = Sample.of(rows, data, self._learned_law, self._counts, complete)
+        if self.unlabeled_is == "remainder" and not complete:
+            sample = sample.put_back()
+        n_unlabeled = len(sample.bags.unlabeled)
+        if n_unlabeled < 2:
             raise UserError(
                 "one unlabeled row says nothing of positives; give as many as there are tuples"
             )
-        for part, what in ((sample.tuples, "tuples"), (sample.unlabeled, "unlabeled rows")):
-            if len(part) < FEW:
-                warn(
-                    f"{len(part)} {what} are too few to learn from or to judge by; give {FEW} or "
-                    "more"
-                )
-        return different_rows(rows, sample)
+        for count, what in ((sample.bags.n, "tuples"), (n_unlabeled, "unlabeled rows")):
+            if count < FEW:
+                warn(f"{count} {what} are too few to learn from or to judge by; give {FEW} or more")
+        return sample
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, TupleData]:
-        """Return rows (N, ...) and the sample that names them, whatever form they were given in."""
-        if y is None and self._counts is None:
-            raise UserError(
-                "requires y to be passed, but the target y is None; give unlabeled rows, or groups"
-            )
-        complete = y is None
-        if complete and hasattr(X, "columns"):
-            raise UserError(
-                "with counts alone, X is a list with the rows of each group, but it is one frame"
-            )
-        if complete:  # groups alone, whose counts are known, are unlabeled too
-            y = X[0]
+        """Return rows (N, ...), and the indices of tuples and unlabeled rows, in whatever form they
+        were given.
+        """
+        if y is None:
+            y = self._one_unlabeled(X)
         if not isinstance(y, TupleData):
-            try:
-                y = y if hasattr(y, "ndim") else np.asarray(y)
-            except ValueError:
-                raise UserError(
-                    "y holds rows of several shapes; if tuples and unlabeled rows are swapped, "
-                    "give the tuples first"
-                ) from None
-            if y.ndim != 1:
-                X, y = join_groups(X, y)
+            X, y = _rows_and_groups(X, y)
         rows = self._checked(X, reset=reset, ensure_min_samples=2)
         if isinstance(y, TupleData):
             check_samples([y], rows.shape[0])
-            return rows, without_repeats(rows, y)
-        if rows.shape[0] != len(y) and np.issubdtype(np.asarray(y).dtype, np.integer):
+            return rows, y
+        if rows.shape[0] != len(y) and np.issubdtype(y.dtype, np.integer):
             raise UserError(
                 f"X holds {rows.shape[0]} rows, but y the groups of {len(y)}; give one for each"
             )
-        sample = sample_of(np.asarray(y))
-        return rows, sample if complete else without_repeats(rows, sample)
+        return rows, sample_of(y)
+
+    def _one_unlabeled(self, X: Any) -> Any:
+        """Return what stands for unlabeled rows where there are counts alone: the members are
+        unlabeled too.
+        """
+        if self._counts is None:
+            raise UserError(
+                "requires y to be passed, but the target y is None; give unlabeled rows, or groups"
+            )
+        if hasattr(X, "columns"):
+            raise UserError(
+                "with counts alone, X is a list with the rows of each group, but it is one frame"
+            )
+        return X[0]
 
     def _checked(self, X: Any, *, reset: bool, **options: Any) -> Any:
         """Return rows as scikit-learn checks them, in the types that learners take."""
@@ -590,8 +351,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
             )
         _check_columns(X)
         options |= {
-            "accept_sparse": "csr" if self._takes("sparse") else False,
-            "ensure_all_finite": "allow-nan" if self._takes("allow_nan") else True,
+            "accept_sparse": "csr" if self._takes_sparse else False,
+            "ensure_all_finite": "allow-nan" if self._takes_missing else True,
         }
         try:
             rows: Any = validate_data(self, X, reset=reset, allow_nd=True, **options)
@@ -614,125 +375,23 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
             self._ndim: int = len(rows.shape)
         return rows
 
-    def _takes(self, what: Literal["sparse", "allow_nan"]) -> bool:
-        """Whether rows may be a sparse matrix, or have missing values."""
-        if isinstance(self.learner, str):
-            return what == "allow_nan" or self.learner != "network"
-        if isinstance(self.learner, Network):
-            return what == "allow_nan" and self.learner.standardize is True
-        if not isinstance(self.learner, BaseEstimator):
+    @property
+    def _takes_sparse(self) -> bool:
+        """Whether rows may be a sparse matrix."""
+        return self._tag_of_learner("takes_sparse")
+
+    @property
+    def _takes_missing(self) -> bool:
+        """Whether rows may have missing values."""
+        return self._tag_of_learner("takes_missing")
+
+    def _tag_of_learner(self, name: str) -> bool:
+        """Return a tag of the learner; scikit-learn asks before `fit` can refuse one."""
+        try:
+            learner = named_learner(self.learner)
+        except UserError:
             return False
-        return bool(getattr(self.learner.__sklearn_tags__().input_tags, what))
-
-    def _choose_learner(self, rows: Any, sample: TupleData) -> Choice:
-        """Return the learner that `learner` names, or "auto" where several must be compared."""
-        counted = isinstance(sample, CountedTuples)
-        n = len(sample.tuples)
-        is_network = (
-            self.learner == "network"
-            if isinstance(self.learner, str)
-            else isinstance(self.learner, Network)
-        )
-        if counted and is_network:
-            raise UserError(
-                "learner is a network, and networks learn from tuples of one law; take "
-                "learner='student' or 'linear', "
-                "or in a loop of your own a TupleLoss for each pair of counts"
-            )
-        if is_network:
-            _check_pictures(rows)
-        if not isinstance(self.learner, str):
-            return Choice(
-                "network" if is_network else "student", f"learner={type(self.learner).__name__}"
-            )
-        if self.learner != "auto":
-            return Choice(self.learner, "as learner says")
-        if n < COMPARED_FROM:
-            return Choice(
-                "linear" if sparse.issparse(rows) else "student",
-                f"{n} tuples, too few to compare learners",
-            )
-        alike = self._suits_networks(rows, sample)
-        if n > STUDENT_UP_TO and (alike or sparse.issparse(rows)):
-            return Choice(
-                "network" if alike else "linear", f"{n} tuples, more than {STUDENT_UP_TO}"
-            )
-        return Choice("auto", "to be compared")
-
-    @staticmethod
-    def _suits_networks(rows: Any, sample: TupleData) -> bool:
-        """Return whether networks can learn from a sample: rows are dense and finite, tuples of one
-        size and law.
-        """
-        dense = not (isinstance(sample, CountedTuples) or sample.is_ragged or sparse.issparse(rows))
-        return dense and (rows.ndim == 2 or bool(np.isfinite(rows).all()))
-
-    def _compared(self, rows: Any, sample: TupleData) -> list[str]:
-        """Return the learners that "auto" compares."""
-        networks = ["network"] if self._suits_networks(rows, sample) else []
-        return ["student", "linear", *networks]
-
-    def _compare(self, rows: Any, sample: TupleData, prior: float, seed: int | str) -> Choice:
-        """Return the learner with the least loss on a quarter of the sample, of those trained on
-        the rest.
-
-        ``benchmarks/learners.py`` has the figures.
-        """
-        bags = Bags.of(sample, self._learned_law)
-        kept, held = split_folds(bags, seed, 4, COMPARED)[0][0]
-        places = np.unique(
-            np.concatenate([held.unlabeled, *(part.tuples.ravel() for part in held.parts)])
-        )
-        scores = np.zeros(rows.shape[0])
-        losses = {}
-        for name in self._compared(rows, sample):
-            if name == "network":
-                part = TupleData(kept.parts[0].tuples, kept.unlabeled)
-                self._fit_network(rows, part, prior, seed, len(sample.tuples))
-            else:
-                self._fit_learner(name, rows, kept, prior, seed)
-            scores[places] = self._scores(rows[places])
-            losses[name] = held_out_loss(scores, held, prior, seed)
-        best = min(losses, key=lambda name: losses[name])
-        found = ", ".join(f"{name} {loss:.3f}" for name, loss in losses.items())
-        return Choice(best, f"least held-out loss: {found}")
-
-    def _fit_learner(self, name: str, rows: Any, bags: Bags, prior: float, seed: int | str) -> None:
-        with self._task(name), one_thread():
-            if name == "linear":
-                self.model_ = fit_linear(rows, bags, prior, seed)
-            else:
-                student = {} if isinstance(self.learner, str) else {"student": self.learner}
-                self.model_ = fit_student(rows, bags, prior, seed, **student)
-
-    def _fit_network(
-        self, rows: Any, sample: TupleData, prior: float, seed: int | str, n: int | None = None
-    ) -> None:
-        """Train the network of `learner`, or the default one, with the settings for n tuples."""
-        network = self.learner if isinstance(self.learner, Network) else Network()
-        size = sample.tuples.shape[1]
-        law = self._learned_law(size)
-        settings = network.settings(n or len(sample.tuples), broken=self.broken > 0)
-        table = network.standardize and rows.ndim == 2 and np.issubdtype(rows.dtype, np.floating)
-        self.standardisation_ = Standardisation.learn(rows, components=None) if table else None
-        task = Task(
-            network.method, size, prior, network.loss, None if law == Law.dominant(size) else law
-        )
-        # where threads wait for one another longer than they work
-        small = settings.network in ("mlp", "components")
-        threads = one_thread() if small else nullcontext()
-        with self._task("network", settings.epochs) as end_epoch, threads:
-            inputs = self._for_network(rows)
-            self.model_ = network.train(task, inputs, sample, seed, settings, end_epoch)
-        self.history_ = self.model_.history
-        self.n_iter_ = len(self.history_)
-
-    def _for_network(self, rows: Any) -> Any:
-        """Return rows as the network takes them; those of a table standardised, without gaps."""
-        if self.standardisation_ is not None:
-            return self.standardisation_(rows).astype(np.float32)
-        _check_pictures(rows)
-        return rows
+        return learner is None or bool(getattr(learner, name))
 
     def _seed(self) -> int | str:
         """Return the seed: integers and texts as they are, so that a run of the library can have
@@ -773,7 +432,17 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
 
     # -- the prior --------------------------------------------------------------------------------
 
-    def _estimated(self, estimate: PriorProfile, rows: Any, sample: TupleData) -> float:
+    def _prior(self, sample: Sample, seed: int | str) -> tuple[float, PriorProfile | None]:
+        """Return the prior of the learned class, and its estimate if it is not told."""
+        if self.prior is not None:
+            return self._mirrored(float(self.prior)), None
+        with self._task("prior"):
+            if sample.bags.complete:
+                return event_prior(sample, seed), None
+            estimate = prior_of(sample, seed)
+        return self._estimated(estimate, sample), estimate
+
+    def _estimated(self, estimate: PriorProfile, sample: Sample) -> float:
         """Return the estimated prior of the learned class.
 
         Raises
@@ -789,98 +458,111 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
                     "found; the data do not say which one that is; set positive_by to decide it"
                 )
             return estimate.prior
-        ends = sorted((self._mirrored(estimate.low), self._mirrored(estimate.high)))
-        says = {
-            "not known": "nothing about the prior",
-            "bound only": "only that, if they differ by the class alone, the prior lies between "
-            f"{ends[0]:.2f} and "
-            f"{ends[1]:.2f}",
-            "does not fit": f"no prior: {self._apart(rows, sample)}",
-        }[estimate.verdict]
-        enough = _enough(estimate)
+
+        says = self._said_of_prior(estimate, sample)
         if not self.guess_prior:
             raise UserError(
                 f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say "
-                f"{says}{enough}; give prior (--prior), more tuples, or larger tuples, or set "
+                f"{says}; give prior (--prior), more tuples, or larger tuples, or set "
                 "guess_prior=True (--guess-prior)"
             )
         guess = min(max(estimate.prior, 0.02), 0.98)
         shown = f"{self._mirrored(guess):.2f}"
-        warn(f"the data say {says}{enough}, and {shown} is a guess; give prior or more tuples")
+        warn(f"the data say {says}, and {shown} is a guess; give prior or more tuples")
         return guess
 
-    def _apart(self, rows: Any, sample: TupleData) -> str:
+    def _said_of_prior(self, estimate: PriorProfile, sample: Sample) -> str:
+        """Return what a sample says of the prior that is not enough, and how many tuples would
+        be.
+        """
+        if estimate.verdict == "does not fit":
+            return f"no prior: {self._apart(sample)}"
+        says = "nothing about the prior"
+        if estimate.verdict == "bound only":
+            low, high = self._ends(estimate)
+            says = (
+                "only that, if they differ by the class alone, the prior lies between "
+                f"{low:.2f} and {high:.2f}"
+            )
+        return says + _enough(estimate)
+
+    def _ends(self, estimate: PriorProfile) -> tuple[float, float]:
+        """Return the ends of the interval of the positive class's prior."""
+        low, high = sorted((self._mirrored(estimate.low), self._mirrored(estimate.high)))
+        return low, high
+
+    def _apart(self, sample: Sample) -> str:
         """Return the sentence for tuples and unlabeled rows that the law fits at no prior."""
         names = getattr(self, "feature_names_in_", None)
-        best = [
-            f"{at if names is None else names[at]} ({area:.2f})"
-            for at, area in columns_apart(rows, sample)
-        ]
-        named = f"; the columns that tell them apart best are {', '.join(best)}" if best else ""
-        return (
+        columns = []
+        for place, area in columns_apart(sample.rows, sample.bags.members, sample.bags.unlabeled):
+            name = place if names is None else names[place]
+            columns.append(f"{name} ({area:.2f})")
+        sentence = (
             "the law fits at none, so they differ by more than the class, or tuples break the law"
-            + named
         )
+        if columns:
+            sentence += f"; the columns that tell them apart best are {', '.join(columns)}"
+        return sentence
 
-    def _compare_told_prior(
-        self, prior: float, rows: Any, sample: TupleData, seed: int | str
-    ) -> PriorProfile:
+    def _compare_told_prior(self, prior: float, sample: Sample, seed: int | str) -> PriorProfile:
         """Return the sample's estimate of the prior; warn if the given prior does not fit.
 
         The warning says so if the prior would fit with the members put back.
         """
-        estimate = estimate_prior(rows, sample, self._learned_law, seed)
-        misfits = estimate.verdict == "does not fit"
-        if misfits or not estimate.fits(prior):
-            ends = sorted((self._mirrored(estimate.low), self._mirrored(estimate.high)))
+        estimate = prior_of(sample, seed)
+        if estimate.verdict == "does not fit":
+            text = f"tuples and unlabeled rows support no prior: {self._apart(sample)}"
+        elif not estimate.fits(prior):
+            low, high = self._ends(estimate)
             text = (
-                f"tuples and unlabeled rows support no prior: {self._apart(rows, sample)}"
-                if misfits
-                else f"prior is {self.prior}, but tuples and unlabeled rows, if they differ by the "
+                f"prior is {self.prior}, but tuples and unlabeled rows, if they differ by the "
                 "class alone, "
-                f"support {ends[0]:.2f} to {ends[1]:.2f}; check prior, or whether the unlabeled "
+                f"support {low:.2f} to {high:.2f}; check prior, or whether the unlabeled "
                 "rows were drawn as "
                 "they come"
             )
-            if self.unlabeled_is == "pool":
-                whole = estimate_prior(rows, _put_back(sample), self._learned_law, seed)
-                if whole.known and whole.fits(prior):
-                    text += (
-                        "; they would fit as what the tuples left of a pool: see "
-                        'unlabeled_is="remainder"'
-                    )
-            warn(text)
+        else:
+            return estimate
+
+        if self.unlabeled_is == "pool":
+            whole = prior_of(sample.put_back(), seed)
+            if whole.known and whole.fits(prior):
+                text += (
+                    "; they would fit as what the tuples left of a pool: see "
+                    'unlabeled_is="remainder"'
+                )
+        warn(text)
         return estimate
 
-    def _check_broken(self, prior: float, sample: TupleData) -> None:
+    def _check_law(self, prior: float, sample: Sample) -> None:
         """Raise `UserError` if tuples break the law as often as random groups."""
-        laws = [
-            replace(self._learned_law(size), refused=0.0)
-            for size in np.unique(sample.sizes).tolist()
-        ]
-        by_chance = max(1 - law.rate(prior) for law in laws)
+        if not self.broken:
+            return
+        by_chance = max(1 - replace(law, refused=0.0).rate(prior) for law in sample.bags.laws)
         if self.broken >= by_chance:
             raise UserError(
                 f"broken is {self.broken:.2f}, but only a share {by_chance:.2f} of random groups "
                 f"at prior {self._mirrored(prior):.2f} breaks the law; check broken and prior"
             )
 
-    def _warn_of_little_information(self, prior: float, sample: TupleData) -> None:
+    def _name_classes(self, sample: Sample) -> None:
+        """Exchange the classes if something says that they are the other way round."""
+
+    def _warn_of_little_information(self, prior: float, sample: Sample) -> None:
         """Warn of a prior near 0 or 1, where tuples say little."""
-        most = max(
-            part.law.joint_information(prior) for part in Bags.of(sample, self._learned_law).parts
-        )
-        told = self._mirrored(prior)
+        most = max(law.joint_information(prior) for law in sample.bags.laws)
         constant = max(prior, 1 - prior)
         if constant >= 0.75 and most < LITTLE:
             warn(
-                f"at prior {told:.2f} a tuple says {most:.2f} nats of its members' classes; "
+                f"at prior {self._mirrored(prior):.2f} a tuple says {most:.2f} nats of its "
+                "members' classes; "
                 "learners seldom beat the constant answer here, which is right in "
                 f"{100 * constant:.0f} %: compare with it, or take larger or stricter tuples"
             )
 
-    def _warn_of_constant_answers(self, rows: Any, sample: TupleData) -> None:
-        answers = self._scores(rows[sample.unlabeled[:2000]]) > 0
+    def _warn_of_constant_answers(self, sample: Sample) -> None:
+        answers = self._scores(sample.rows[sample.bags.unlabeled[:2000]]) > 0
         if len(answers) > 1 and answers.all() | ~answers.any():
             warn(
                 "every unlabeled row gets the same answer; the classifier has learned no "
@@ -891,10 +573,7 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
 
     def _scores(self, rows: Any) -> NDArray[Any]:
         """Return the learned class's scores (N,) of rows that are checked."""
-        if isinstance(self.model_, Trained):
-            return self.model_.decision_function(self._for_network(rows))
-        with one_thread():
-            return np.asarray(self.model_(rows))
+        return np.asarray(self.model_(rows))
 
     def decision_function(self, X: Any) -> NDArray[np.float32]:
         """Return scores (N,) of rows (N, ...): positive where the answer is +1.
@@ -924,15 +603,16 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
     def module_(self) -> PlainModule:
         """The trained network as a plain module on the CPU, from rows (N, ...) to scores (N,)."""
         check_is_fitted(self)
-        if not isinstance(self.model_, Trained) or self.model_.preparation is None:
+        model = self.model_
+        if not isinstance(model, NetworkScore) or model.trained.preparation is None:
             raise AttributeError(
                 f"module_ exists for networks only; the learner is {self.learner_}"
             )
         shift = self._moved + self._prior_shift()
         return PlainModule(
-            self.model_.module,
-            self.model_.preparation,
-            self.standardisation_,
+            model.module,
+            model.trained.preparation,
+            model.standardisation,
             float(self._sign),
             shift,
         ).eval()
@@ -958,9 +638,9 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         """Raise `UserError` unless the scores that were learned are log-odds, as those of the joint
         objective are.
         """
-        if not isinstance(self.model_, Trained):
+        if not isinstance(self.model_, NetworkScore):
             return
-        task = self.model_.task
+        task = self.model_.trained.task
         if not load_method(task.method).gives_log_odds(task.loss):
             raise UserError(
                 f"{asked} needs scores that are log-odds, but those of method {task.method} with "
@@ -1031,9 +711,10 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         """
         check_is_fitted(self)
         check_share("level", level)
-        rows, sample = self._read(X, y, reset=False)
+        rows, data = self._read(X, y, reset=False)
+        data = without_repeats(rows, data)
         answers = self.predict(rows) > 0
-        by_prior = partial(estimated_risk, answers, sample, law_of=self.law_of, level=level)
+        by_prior = partial(estimated_risk, answers, data, law_of=self.law_of, level=level)
         told = self.prior_
         profile = estimated_profile(self)
         return with_uncertain_prior(lambda prior: {"risk": by_prior(prior)}, told, profile, level)[
@@ -1100,8 +781,8 @@ class MDPUClassifier(TupleEstimator):
     module_ : Module
         A plain PyTorch module, for networks: from rows (N, ...) as they are, standardisation
         included, to the scores of `decision_function`.
-    model_ : mdpu.train.Trained or callable
-        The trained model inside.
+    model_ : callable
+        What the learner learned: from rows, as `fit` checks them, to scores of the learned class.
 
     Notes
     -----
@@ -1179,18 +860,15 @@ class TupleClassifier(TupleEstimator):
     def _sign(self) -> int:
         return -1 if self._exchanged else 1
 
-    def _check_tie(self, prior: float, rows: Any, sample: TupleData) -> None:
-        """Warn of classes that nothing tells apart, and refuse a `positive_by` that cannot do
-        so.
+    def _check_law(self, prior: float, sample: Sample) -> None:
+        """Warn of classes that nothing tells apart as well, and refuse a `positive_by` that cannot
+        do so.
         """
-        laws = [part.law.weights for part in Bags.of(sample, self._learned_law).parts]
-        symmetric = all(weights == weights[::-1] for weights in laws)
+        super()._check_law(prior, sample)
+        symmetric = all(law.weights == law.weights[::-1] for law in sample.bags.laws)
         if self.positive_by is None:
-            if (
-                symmetric
-                and self.prior is not None
-                and abs(prior - 0.5) <= max(TIE, len(sample.tuples) ** -0.5)
-            ):
+            near = max(TIE, sample.bags.n**-0.5)
+            if symmetric and self.prior is not None and abs(prior - 0.5) <= near:
                 warn(
                     f"the law is the same with the classes exchanged, and prior {self.prior} is "
                     "too near 1/2 to tell them apart; set positive_by to a column with a larger "
@@ -1202,7 +880,7 @@ class TupleClassifier(TupleEstimator):
                 "positive_by is given, but the law tells the classes apart; leave it out"
             )
         if not isinstance(self.positive_by, tuple) or len(self.positive_by) != 2:
-            self._column(rows)
+            self._column(sample.rows)
 
     def _column(self, rows: Any) -> Floats:
         """Return the column (N,) that `positive_by` names."""
@@ -1216,39 +894,55 @@ class TupleClassifier(TupleEstimator):
         column: Any = rows[:, [place]]
         return np.asarray(column.sum(axis=1), np.float64).ravel()  # of sparse rows too
 
-    def _name_classes(self, rows: Any, sample: TupleData) -> None:
+    def _name_classes(self, sample: Sample) -> None:
         """Exchange the classes if `positive_by` says so, and move the scores to the prior again if
         it was given.
         """
-        scores = self._scores(rows[sample.unlabeled])
+        if self.positive_by is None:
+            return
+        scores = self._scores(sample.unlabeled_rows)
         if isinstance(self.positive_by, tuple):
-            given, labels = self.positive_by
-            own, labels = self._scores(self._checked(given, reset=False)), np.asarray(labels)
-            if labels.shape != own.shape or not np.isin(labels, (-1, 1)).all():
-                raise UserError(
-                    "positive_by must be (rows, labels) with a label, -1 or +1, for each row"
-                )
-            excess = own * labels  # of log-likelihood
-            clear = abs(excess.sum())
+            evidence = self._evidence_of_labels(*self.positive_by)
+            clear = abs(evidence.sum())
         else:
-            column = self._column(rows[sample.unlabeled])
-            seen = ~np.isnan(column)
-            excess = (column[seen] - column[seen].mean()) * (
-                expit(scores[seen]) - expit(scores[seen]).mean()
-            )
-            clear = abs(excess.sum()) / max(float(np.sqrt((excess**2).sum())), TINY)
+            evidence = self._evidence_of_column(sample, scores)
+            clear = abs(evidence.sum()) / max(float(np.sqrt((evidence**2).sum())), TINY)
         if clear < SURE:
             warn(
                 "positive_by hardly tells the classes apart; give another column, or more labelled "
                 "rows"
             )
-        if excess.sum() < 0:
-            self._exchanged = True
-            if self.prior_estimate_ is not None and self.prior is None:
-                self.prior_ = 1 - self.prior_
-                self.prior_estimate_ = replace(self.prior_estimate_, symmetric=False).mirrored()
-            else:
-                self._moved = float(shifted(-scores.astype(np.float64), self.prior_))
+        if evidence.sum() < 0:
+            self._exchange_classes(scores)
+
+    def _evidence_of_labels(self, rows: Any, labels: ArrayLike) -> Floats:
+        """Return the log-likelihood that each labelled row adds for the classes as they are."""
+        scores = self._scores(self._checked(rows, reset=False))
+        labels = np.asarray(labels)
+        if labels.shape != scores.shape or not np.isin(labels, (-1, 1)).all():
+            raise UserError(
+                "positive_by must be (rows, labels) with a label, -1 or +1, for each row"
+            )
+        return np.asarray(scores * labels)
+
+    def _evidence_of_column(self, sample: Sample, scores: NDArray[Any]) -> Floats:
+        """Return what each unlabeled row adds to the covariance of the column and the
+        probability.
+        """
+        column = self._column(sample.unlabeled_rows)
+        present = ~np.isnan(column)
+        column = column[present]
+        probability = expit(scores[present])
+        return (column - column.mean()) * (probability - probability.mean())
+
+    def _exchange_classes(self, scores: NDArray[Any]) -> None:
+        """Call the other class positive; `scores` are those of the unlabeled rows."""
+        self._exchanged = True
+        if self.prior_estimate_ is not None and self.prior is None:
+            self.prior_ = 1 - self.prior_
+            self.prior_estimate_ = replace(self.prior_estimate_, symmetric=False).mirrored()
+        else:
+            self._moved = float(shifted(-scores.astype(np.float64), self.prior_))
 
     def fit(self, X: Any, y: Any = None, counts: tuple[ArrayLike, ArrayLike] | None = None) -> Self:
         """Train on tuples and unlabeled rows, or on tuples whose numbers of positives were observed
@@ -1264,8 +958,8 @@ class TupleClassifier(TupleEstimator):
             The least and the largest number of positives in each tuple, numbers or integers (n,);
             they take the place of `law`. Equal ones are exact counts (label proportions), (1, size)
             and (0, 0) the positive and negative bags of multiple-instance learning. The bounds may
-            depend on the number of positives only in that they contain it. Networks do not learn
-            from them.
+            depend on the number of positives only in that they contain it. Networks learn from
+            them only where all tuples have the same.
 
         Raises
         ------

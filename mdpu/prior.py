@@ -9,35 +9,25 @@ fall from the maximum is the profile d(pi).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, gammaln, logit
 from scipy.stats import chi2, rankdata
 
-from mdpu.data import TupleData
-from mdpu.errors import warn
+from mdpu.data import Indices, TupleData
 from mdpu.law import Law, check_share
 from mdpu.learners.features import Standardisation, kernel_maps
-from mdpu.learners.joint import (
-    Bags,
-    CountedTuples,
-    Floats,
-    Indices,
-    member_sums,
-    only_used,
-    shifted,
-    weights_at,
-)
+from mdpu.learners.joint import Floats, member_sums, shifted, weights_at
 from mdpu.learners.linear import CrossFit, cross_fit
 from mdpu.randomness import Stream
+from mdpu.sample import Bags, Sample, without_pool
 from mdpu.threads import one_thread
 
 Verdict = Literal["known", "bound only", "not known", "does not fit"]
@@ -60,11 +50,6 @@ FOLDS = 5
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
 LEARN_FROM = 2000  # at most so many tuples teach the score of a fold; all are counted
 MOST = 20_000  # at most so many tuples are counted
-# numbers of copies, up to which a common divisor may be chance and not a repetition of all rows
-FEW_COUNTS = 20
-REPEATED = (
-    0.1  # further copies per unlabeled row, from which on rows count as repeated, not as drawn
-)
 # factor for the fit; of 64 samples that the law gave, the largest statistic was the quantile itself
 MISFIT = 1.5
 EXPECTED = 5.0  # expected tuples, from which on a pattern counts by itself
@@ -72,7 +57,6 @@ LARGEST = 50  # members of a tuple whose patterns are counted for the fit
 NOISE = SHARED * BINS  # mean of the gate where the score is noise
 FURTHER = np.geomspace(1, 30, 69)  # multiples of a sample that may tell the prior, in steps of 5 %
 MARGIN = 2  # of 65 samples of the expected size 31 told the prior, of 29 of the double size 23
-POOL = 0.02  # share of members that recur, from which on tuples count as draws from a small pool
 
 
 @dataclass(frozen=True)
@@ -510,7 +494,9 @@ def _pattern_cells(
     return np.append(observed[~rare], observed[rare].sum()), np.append(expected[~rare], n_rare)
 
 
-def columns_apart(rows: Any, sample: TupleData, count: int = 3) -> list[tuple[int, float]]:
+def columns_apart(
+    rows: Any, members: Indices, unlabeled: Indices, count: int = 3
+) -> list[tuple[int, float]]:
     """Return the columns of a table that tell members from unlabeled rows best, and how well: areas
     under the curve.
     """
@@ -522,11 +508,11 @@ def columns_apart(rows: Any, sample: TupleData, count: int = 3) -> list[tuple[in
         step = 1 + len(places) // LEARN_FROM
         return np.asarray(rows[np.unique(places)][::step])
 
-    members = spread(sample.tuples[sample.tuples >= 0])
-    unlabeled = spread(sample.unlabeled)
-    both = np.nan_to_num(np.concatenate([members, unlabeled]), nan=-np.inf)
-    ranks = rankdata(both, axis=0)[: len(members)]
-    areas = (ranks.mean(axis=0) - (len(members) + 1) / 2) / len(unlabeled)
+    of_members = spread(members)
+    of_unlabeled = spread(unlabeled)
+    both = np.nan_to_num(np.concatenate([of_members, of_unlabeled]), nan=-np.inf)
+    ranks = rankdata(both, axis=0)[: len(of_members)]
+    areas = (ranks.mean(axis=0) - (len(of_members) + 1) / 2) / len(of_unlabeled)
     best = np.argsort(-np.abs(areas - 0.5), kind="stable")[:count]
     return [(int(column), float(max(areas[column], 1 - areas[column]))) for column in best]
 
@@ -569,8 +555,7 @@ def estimate_prior(
         Tuples of one or several sizes; all of them count, or a random part if there are more than
         `MOST`.
     law : Law or callable
-        The law of the tuples, or a function from a tuple size to a law. `CountedTuples` have their
-        own.
+        The law of the tuples, or a function from a tuple size to a law.
     seed : int or str
         Seed of that part, the kernel, folds, groups and ties.
     level : float
@@ -586,49 +571,55 @@ def estimate_prior(
     `PriorProfile` names the limits. Where members recur, tuples that share some are left out. Of
     repeated unlabeled rows one is counted. Both give a warning.
     """
+    law_of = law if callable(law) else lambda size: law
+    return prior_of(Sample.of(rows, sample, law_of), seed, level=level)
+
+
+def prior_of(sample: Sample, seed: int | str = 0, *, level: float = 0.95) -> PriorProfile:
+    """Estimate the class prior of a sample, as `estimate_prior` does of its parts."""
     check_share("level", level)
-    counted = isinstance(sample, CountedTuples)
-    sample = sample if getattr(sample, "complete", False) else without_repeats(rows, sample)
-    used, own = only_used(rows, sample if counted else _part(sample, seed))
-    bags = Bags.of(
-        own if counted else without_pool(used, own), law if callable(law) else lambda size: law
-    )
+    bags = without_pool(_part(sample.bags, seed))
     if bags.n < 2 * FOLDS or len(bags.unlabeled) < 2 * FOLDS:
-        whole = np.array([0.0, 1.0])
-        return PriorProfile(
-            0.5,
-            0.0,
-            1.0,
-            level,
-            "not known",
-            False,
-            0.0,
-            0.0,
-            bags.n,
-            len(bags.unlabeled),
-            whole,
-            np.zeros(2),
-        )
+        return _nothing_known(bags, level)
+
+    sample = sample.of_bags(bags)
     with one_thread():
-        counts = rank(used, bags, seed)
-        found = profile(counts, level=level)
-        if GATE < found.gate < NARROW * GATE:
-            again = [
-                rank(used, bags, f"{seed}, draw {draw} of the folds") for draw in range(1, DRAWS)
-            ]
-            found = profile(counts, *again, level=level)
-    return found
+        counts = rank(sample, seed)
+        estimate = profile(counts, level=level)
+        if GATE < estimate.gate < NARROW * GATE:
+            seeds = [f"{seed}, draw {draw} of the folds" for draw in range(1, DRAWS)]
+            more = [rank(sample, another) for another in seeds]
+            estimate = profile(counts, *more, level=level)
+    return estimate
 
 
-def rank(rows: Any, bags: Bags, seed: int | str) -> Counts:
-    """Return the bins of scores of rows (N, ...), each learned without the row."""
-    features = rows
-    if not sparse.issparse(rows):
-        z = Standardisation.learn(rows)(rows)
+def _nothing_known(bags: Bags, level: float) -> PriorProfile:
+    """Return the estimate of a sample that is too small for one."""
+    return PriorProfile(
+        prior=0.5,
+        low=0.0,
+        high=1.0,
+        level=level,
+        verdict="not known",
+        symmetric=False,
+        gate=0.0,
+        misfit=0.0,
+        n=bags.n,
+        n_unlabeled=len(bags.unlabeled),
+        priors=np.array([0.0, 1.0]),
+        deviance=np.zeros(2),
+    )
+
+
+def rank(sample: Sample, seed: int | str) -> Counts:
+    """Return the bins of scores of the rows of a sample, each learned without the row."""
+    features = sample.rows
+    if not sample.is_sparse:
+        z = Standardisation.learn(sample.rows)(sample.rows)
         features = kernel_maps(z, seed, (1.0,))[0].transform(z)
     fit = cross_fit(
         [features],
-        bags,
+        sample.bags,
         0.5,
         seed=seed,
         folds=FOLDS,
@@ -636,121 +627,14 @@ def rank(rows: Any, bags: Bags, seed: int | str) -> Counts:
         at_most=LEARN_FROM,
         aligned=True,
     )
-    return count_bins(fit, bags, seed)
+    return count_bins(fit, sample.bags, seed)
 
 
-def _part(sample: TupleData, seed: int | str) -> TupleData:
+def _part(bags: Bags, seed: int | str) -> Bags:
     """Return at most `MOST` tuples and twice as many unlabeled rows, by chance."""
-    tuples, unlabeled = (
-        rows
-        if len(rows) <= count
-        else rows[Stream(seed, "part that tells the prior").permutation(len(rows))[:count]]
-        for rows, count in ((sample.tuples, MOST), (sample.unlabeled, 2 * MOST))
-    )
-    return TupleData(tuples, unlabeled)
 
+    def chosen(n: int, most: int) -> NDArray[np.bool_]:
+        order = Stream(seed, "part that tells the prior").permutation(n)
+        return order < most
 
-def without_pool(rows: Any, sample: TupleData) -> TupleData:
-    """Return the sample without tuples that share members, if members recur and unlabeled rows are
-    other rows.
-
-    Tuples and unlabeled rows that are drawn from one finite pool need no care.
-    """
-    identity = row_numbers(rows)
-    members = identity[sample.tuples[sample.tuples >= 0]]
-    distinct = np.unique(members)
-    recurring = 1 - len(distinct) / len(members)
-    common = float(np.isin(np.unique(identity[sample.unlabeled]), distinct).mean())
-    if recurring < POOL or common >= recurring:
-        return sample
-    chosen = disjoint_tuples(sample.tuples, identity)
-    warn(
-        f"the members of {len(sample.tuples)} tuples are {len(distinct)} different rows, and "
-        "recur; as these are "
-        f"not independent draws, the prior is judged by {chosen.sum()} tuples that share none"
-    )
-    return TupleData(sample.tuples[chosen], sample.unlabeled)
-
-
-def without_repeats(rows: Any, sample: TupleData) -> TupleData:
-    """Return the sample with each unlabeled row once, with a warning, if rows recur more often than
-    draws would.
-
-    Copies, as in a bootstrap, would be taken for further draws, and scores judged by rows that they
-    were learned from. Rows of a finite pool or of a table with few values recur in tuples as well,
-    and are left. If every unlabeled row occurs k times, or a multiple of that, one k-th of them is
-    left.
-    """
-    used, own = only_used(np.arange(rows.shape[0]), sample)
-    identity = row_numbers(rows, used)
-    unlabeled = identity[own.unlabeled]
-    members = identity[own.tuples[own.tuples >= 0]]
-    counts, of_members = (
-        np.bincount(part, minlength=identity.max() + 1) for part in (unlabeled, members)
-    )
-    times = int(np.gcd.reduce(counts)) if np.count_nonzero(counts) > FEW_COUNTS else 1
-    drawn = counts // times
-    by_chance = float(drawn @ of_members) / len(members)
-    if float(drawn @ (drawn - 1)) / drawn.sum() > 2 * by_chance + REPEATED:
-        drawn = np.minimum(counts, 1)
-    elif times == 1:
-        return sample
-    kept = np.flatnonzero(pd.Series(unlabeled).groupby(unlabeled).cumcount() < drawn[unlabeled])
-    warn(
-        f"{len(unlabeled)} unlabeled rows are {np.count_nonzero(counts)} different rows, and recur "
-        f"more often than those of tuples; {len(kept)} are counted, as copies add nothing"
-    )
-    return replace(sample, unlabeled=sample.unlabeled[kept])
-
-
-def different_rows(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
-    """Return the rows that a sample names, equal ones once, and the sample of their places.
-
-    So folds that leave out a row leave out its copies.
-    """
-    used, own = only_used(rows, sample)
-    identity = row_numbers(used)
-    first = np.unique(identity, return_index=True)[1]
-    if len(first) == len(identity):
-        return used, own
-    tuples = np.where(own.tuples >= 0, identity[own.tuples], -1)
-    return used[first], replace(own, tuples=tuples, unlabeled=identity[own.unlabeled])
-
-
-def row_numbers(rows: Any, places: Indices | None = None) -> Indices:
-    """Return a number for the row at each of some places, or for all rows (N, ...), equal for equal
-    rows.
-
-    They count from 0, in the order of first appearance.
-    """
-    places = np.arange(rows.shape[0]) if places is None else places
-    numbers: dict[int, int] = {}
-    contents: Iterable[int]
-    if isinstance(rows, pd.DataFrame):
-        contents = pd.util.hash_pandas_object(rows.iloc[places], index=False).tolist()
-    elif sparse.issparse(rows):
-        # scipy's base class has no rows
-        chosen: Any = rows.tocsr()[places]  # type: ignore[attr-defined]
-        chosen.sum_duplicates()
-        parts = [slice(*ends) for ends in pairwise(chosen.indptr.tolist())]
-        contents = (
-            hash((chosen.indices[part].tobytes(), chosen.data[part].tobytes())) for part in parts
-        )
-    else:
-        contents = (hash(rows[place].tobytes()) for place in places)
-    return np.array([numbers.setdefault(content, len(numbers)) for content in contents])
-
-
-def disjoint_tuples(tuples: Indices, identity: Indices) -> NDArray[np.bool_]:
-    """Return which tuples (n, M) to take so that no two share a member, greedily in a random order.
-
-    `identity` (N,) is equal for rows that are the same object.
-    """
-    taken = np.zeros(int(identity.max()) + 1, bool)
-    chosen = np.zeros(len(tuples), bool)
-    for place in Stream(0, "disjoint tuples").permutation(len(tuples)).tolist():
-        members = identity[tuples[place][tuples[place] >= 0]]
-        if not taken[members].any() and len(set(members.tolist())) == len(members):
-            taken[members] = True
-            chosen[place] = True
-    return chosen
+    return bags.select(bags.split(chosen(bags.n, MOST)), chosen(len(bags.unlabeled), 2 * MOST))

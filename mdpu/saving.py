@@ -31,22 +31,24 @@ from skops.io.exceptions import UntrustedTypesFoundException
 
 from mdpu import __version__
 from mdpu.errors import UserError, printable
-from mdpu.estimator import Choice, MDPUClassifier, Network, TupleClassifier, TupleEstimator
+from mdpu.estimator import MDPUClassifier, TupleClassifier, TupleEstimator
 from mdpu.law import Law
+from mdpu.learners.choice import Choice
 from mdpu.learners.features import Standardisation
 from mdpu.learners.linear import CrossFit
+from mdpu.learners.network import Network, NetworkScore
 from mdpu.learners.student import LinearScore, StudentScore, Trees
 from mdpu.networks import Preparation, make_network
 from mdpu.prior import PriorProfile
 from mdpu.settings import Settings, Task
 from mdpu.train import Trained
 
-FORMAT = 1
+FORMAT = 2
 LAWS = ("dominant", "similar")  # functions from a size that a file names
 
 KNOWN: tuple[type | str, ...] = (
     *(MDPUClassifier, TupleClassifier, Network, Choice, Law, PriorProfile, Task),
-    *(Standardisation, LinearScore, StudentScore, Trees, CrossFit, Preparation),
+    *(Standardisation, LinearScore, StudentScore, NetworkScore, Trees, CrossFit, Preparation),
     *(TreePredictor, sparse.csr_matrix),
     "mdpu.own.columns.TableEncoder",  # by name: it is above the library
     "sklearn.tree._tree.Tree",  # a forged one does what a forged TreePredictor does
@@ -162,75 +164,95 @@ def with_last(estimator: Any, change: Callable[[Any], Any]) -> Any:
 
 def _as_data(classifier: TupleEstimator) -> Any:
     """Return a copy of a classifier that holds data alone."""
-    own: Any = copy.copy(classifier)
-    vars(own).pop("_skl_callbacks", None)  # of set_callbacks
-    model = own.model_
-    if isinstance(model, Trained):
-        weights = {name: value.cpu().numpy() for name, value in model.module.state_dict().items()}
-        history = {str(name): column.to_numpy() for name, column in model.history.items()}
-        own.model_ = {**vars(model), "module": weights, "history": history}
-        own.history_ = None
-    elif isinstance(model, LinearScore):
-        none: Any = np.empty(0)
-        fit = replace(
-            model.fit, tuple_scores=[], unlabeled_scores=none, tuple_folds=[], unlabeled_folds=none
-        )
-        own.model_ = replace(model, fit=fit)
-    elif isinstance(model, StudentScore) and isinstance(
-        model.student, HistGradientBoostingClassifier
-    ):
-        own.model_ = replace(model, student=copy.copy(model.student))
-        del own.model_.student._loss  # other versions of scikit-learn have it elsewhere
-    if isinstance(own.learner, Network):
-        own.learner = copy.copy(own.learner)
-        own.learner.callbacks = ()
-        own.learner.network = "given" if callable(own.learner.network) else own.learner.network
-    own._counts = own._counts and ((), ())
-    if isinstance(getattr(own, "positive_by", None), tuple):
-        own.positive_by = None
-    if callable(law := getattr(own, "law", None)):
+    held: Any = copy.copy(classifier)
+    vars(held).pop("_skl_callbacks", None)  # of set_callbacks
+    held.model_ = _model_as_data(held.model_)
+    if isinstance(held.model_, NetworkScore):
+        held.history_ = None  # the model has it
+    if isinstance(held.learner, Network):
+        held.learner = copy.copy(held.learner)
+        held.learner.callbacks = ()
+        if callable(held.learner.network):
+            held.learner.network = "given"
+    held._counts = held._counts and ((), ())
+    if isinstance(getattr(held, "positive_by", None), tuple):
+        held.positive_by = None
+    law = getattr(held, "law", None)
+    if callable(law):
         if law not in [getattr(Law, name) for name in LAWS]:
             raise UserError(
                 f"law is the function {law!r}, which a file cannot hold; give a Law, or its weights"
             )
-        own.law = law.__name__
-    return own
+        held.law = law.__name__
+    return held
 
 
-def _from_data(own: Any, network: Any) -> Any:
+def _model_as_data(model: Any) -> Any:
+    """Return what a learner learned, less what prediction does not need."""
+    if isinstance(model, NetworkScore):
+        trained = model.trained
+        weights = {name: value.cpu().numpy() for name, value in trained.module.state_dict().items()}
+        history = {str(name): column.to_numpy() for name, column in trained.history.items()}
+        stored: Any = {**vars(trained), "module": weights, "history": history}
+        return replace(model, trained=stored)
+    if isinstance(model, LinearScore):
+        none: Any = np.empty(0)
+        fit = replace(
+            model.fit, tuple_scores=[], unlabeled_scores=none, tuple_folds=[], unlabeled_folds=none
+        )
+        return replace(model, fit=fit)
+    if _holds_boosted_trees(model):
+        student = copy.copy(model.student)
+        del student._loss  # other versions of scikit-learn have it elsewhere
+        return replace(model, student=student)
+    return model
+
+
+def _holds_boosted_trees(model: Any) -> bool:
+    return isinstance(model, StudentScore) and isinstance(
+        model.student, HistGradientBoostingClassifier
+    )
+
+
+def _from_data(held: Any, network: Any) -> Any:
     """Return the classifier that `_as_data` was given, less what it left out."""
-    if not isinstance(own, TupleEstimator):
-        raise UserError(f"the file holds a {type(own).__name__}, which is no classifier of tuples")
-    if isinstance(law := getattr(own, "law", None), str) and law in LAWS:
-        own.law = getattr(Law, own.law)
-    if isinstance(own.model_, StudentScore) and isinstance(
-        own.model_.student, HistGradientBoostingClassifier
-    ):
-        own.model_.student._loss = own.model_.student._get_loss(None)
-    if not isinstance(own.model_, dict):
-        return own
-    stored = own.model_
-    learner = own.learner if isinstance(own.learner, Network) else Network()
-    named = learner.network or ("mlp" if stored["preparation"].directions is None else "components")
+    if not isinstance(held, TupleEstimator):
+        raise UserError(f"the file holds a {type(held).__name__}, which is no classifier of tuples")
+    law = getattr(held, "law", None)
+    if isinstance(law, str) and law in LAWS:
+        held.law = getattr(Law, law)
+    if _holds_boosted_trees(held.model_):
+        held.model_.student._loss = held.model_.student._get_loss(None)
+    if isinstance(held.model_, NetworkScore):
+        learner = held.learner if isinstance(held.learner, Network) else Network()
+        trained = _trained(held.model_.trained, learner, network)
+        held.model_ = replace(held.model_, trained=trained)
+        held.history_ = trained.history
+    return held
+
+
+def _trained(stored: Any, learner: Network, network: Any) -> Trained:
+    """Return the trained network that a file holds as data; `network` is the user's module."""
+    named = learner.network
     if named == "given":
         if network is None:
             raise UserError(
                 "the classifier was trained with a module of its own; give network=, that module"
             )
         learner.network = named = network
+    if named is None:
+        named = "mlp" if stored["preparation"].directions is None else "components"
     architecture = {"hidden": learner.hidden} if named in ("mlp", "components") else {}
+    settings = Settings(network=named, architecture=architecture)
     with torch.random.fork_rng([]):
-        module = make_network(
-            Settings(network=named, architecture=architecture), stored["preparation"], 1, 0
-        )
+        module = make_network(settings, stored["preparation"], 1, 0)
+
+    weights = {name: torch.from_numpy(np.array(part)) for name, part in stored["module"].items()}
     try:
-        module.load_state_dict(
-            {name: torch.from_numpy(np.array(value)) for name, value in stored["module"].items()}
-        )
+        module.load_state_dict(weights)
     except RuntimeError as error:
         raise UserError(
             f"the weights are those of another network: {printable(str(error))[:200]}"
         ) from None
-    own.history_ = pd.DataFrame(stored["history"])
-    own.model_ = Trained(**stored | {"module": module.eval(), "history": own.history_})
-    return own
+    history = pd.DataFrame(stored["history"])
+    return Trained(**stored | {"module": module.eval(), "history": history})

@@ -22,8 +22,9 @@ from mdpu.data import UNLABELED, TupleData, join_groups, sample_of
 from mdpu.errors import UserError, check_choice, check_count, check_number
 from mdpu.law import Law, check_share
 from mdpu.learners.joint import posteriors, shifted
-from mdpu.prior import PriorProfile, bin_scores, row_numbers, share_deviance, without_repeats
+from mdpu.prior import PriorProfile, bin_scores, share_deviance
 from mdpu.randomness import Stream
+from mdpu.sample import row_numbers, without_repeats
 
 Floats = NDArray[np.float64]
 LawOf = Callable[[int], Law]

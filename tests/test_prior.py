@@ -14,7 +14,6 @@ from mdpu import prior as prior_module
 from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
-from mdpu.learners.joint import Bags
 from mdpu.prior import (
     BINS,
     DRAWS,
@@ -25,16 +24,15 @@ from mdpu.prior import (
     Counts,
     collected,
     columns_apart,
-    disjoint_tuples,
     estimate_prior,
     log_likelihood,
     maximise,
     profile,
     rank,
     starting_laws,
-    without_repeats,
 )
 from mdpu.randomness import Stream
+from mdpu.sample import Sample
 
 DOMINANT = {size: Law.dominant(size) for size in (1, 2, 3, 5)}
 ONE = Law.exactly(3, 1)
@@ -207,16 +205,6 @@ def test_noise_and_a_handful_of_tuples_are_not_known():
     assert estimate_prior(*gaussians(DOMINANT[2], 0.4, 4, 0)).verdict == "not known"
 
 
-def test_chosen_tuples_share_no_member():
-    generator = np.random.default_rng(0)
-    tuples = generator.integers(60, size=(80, 2))
-    tuples[:9, 1] = -1
-    identity = np.arange(60) // 2
-    chosen = tuples[disjoint_tuples(tuples, identity)]
-    members = identity[chosen[chosen >= 0]]
-    assert len(members) == len(set(members)) > 15
-
-
 @pytest.mark.parametrize(
     "kind", [np.asarray, sparse.csr_matrix, lambda rows: rows.reshape(-1, 3, 1)]
 )
@@ -230,22 +218,6 @@ def test_repeated_unlabeled_rows_count_once(kind):
     copies = np.concatenate([rows, np.repeat(rows[sample.unlabeled], 4, axis=0)])
     with pytest.warns(UserWarning, match="400 different rows"):
         assert estimate_prior(kind(copies), TupleData(sample.tuples, unlabeled), law) == once
-    drawn = np.random.default_rng(0).choice(sample.unlabeled, 400)
-    with pytest.warns(UserWarning, match="different rows"):
-        assert without_repeats(kind(rows), TupleData(sample.tuples, drawn)).unlabeled.size == len(
-            set(drawn.tolist())
-        )
-
-
-def test_rows_of_few_values_or_of_one_pool_are_not_taken_for_repeated_ones():
-    rows, sample, _ = gaussians(DOMINANT[3], 0.4, 400, 3)
-    for coarse in (np.round(rows), np.sign(rows), np.zeros_like(rows)):
-        assert without_repeats(coarse, sample) is sample
-    pool = TupleData(sample.tuples % 300, sample.unlabeled % 300)
-    assert without_repeats(rows, pool) is pool
-    with pytest.warns(UserWarning, match=f"{pool.unlabeled.size} are counted"):
-        once = without_repeats(rows, TupleData(pool.tuples, np.repeat(pool.unlabeled, 4)))
-    assert np.array_equal(np.sort(once.unlabeled), np.sort(pool.unlabeled))
 
 
 def test_folds_are_drawn_again_where_one_draw_passes_narrowly(monkeypatch):
@@ -254,7 +226,7 @@ def test_folds_are_drawn_again_where_one_draw_passes_narrowly(monkeypatch):
     """
     drawn = []
     monkeypatch.setattr(
-        prior_module, "rank", lambda rows, bags, seed: drawn.append(seed) or rank(rows, bags, seed)
+        prior_module, "rank", lambda sample, seed: drawn.append(seed) or rank(sample, seed)
     )
     for n, times in ((150, DRAWS), (1200, 1)):
         rows, sample, law = gaussians(DOMINANT[2], 0.5, n, 0)
@@ -263,8 +235,8 @@ def test_folds_are_drawn_again_where_one_draw_passes_narrowly(monkeypatch):
         assert len(drawn) == times == len(set(drawn)) and (GATE < found.gate < NARROW * GATE) == (
             times > 1
         )
-        bags = Bags.of(sample, lambda size, law=law: law)
-        assert found == profile(*(rank(rows, bags, seed) for seed in drawn))
+        whole = Sample.of(rows, sample, lambda size, law=law: law)
+        assert found == profile(*(rank(whole, seed) for seed in drawn))
         assert found.inflation > INFLATION if times > 1 else found.inflation == INFLATION
 
 
@@ -298,6 +270,6 @@ def test_a_shift_of_tuples_fits_at_no_prior(size):
     rows[sample.tuples.ravel(), 1] += 3.0
     found = estimate_prior(rows, sample, law)
     assert (found.verdict, found.low, found.high) == ("does not fit", 0.0, 1.0)
-    (best, area), *_ = columns_apart(rows, sample)
+    (best, area), *_ = columns_apart(rows, sample.tuples.ravel(), sample.unlabeled)
     assert best == 1 and area > 0.95
-    assert columns_apart(sparse.csr_matrix(rows), sample) == []
+    assert columns_apart(sparse.csr_matrix(rows), sample.tuples.ravel(), sample.unlabeled) == []

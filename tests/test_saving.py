@@ -300,7 +300,7 @@ def test_a_pickle_in_place_of_an_array_is_not_read(student, tmp_path):
 
 def test_damage_and_other_formats_are_named(student, tmp_path):
     def later(schema):
-        schema["content"]["format"]["content"] = "2"
+        schema["content"]["format"]["content"] = "3"
 
     for data, word in (
         (student[:1000], "damaged"),

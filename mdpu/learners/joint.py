@@ -10,164 +10,21 @@ of the observations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from mdpu.data import TupleData
+from mdpu.data import Indices
 from mdpu.errors import UserError
 from mdpu.law import TINY, Law
 from mdpu.randomness import Stream
+from mdpu.sample import Bags
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 SLOPES = np.geomspace(0.05, 2.0, 20)  # of scores that are compared
 PIN = 0.3  # weight of the divergence of the model's prior from the given one
-
-
-@dataclass(frozen=True)
-class CountedTuples(TupleData):
-    """Tuples with bounds that were observed on the number of positives of each.
-
-    Attributes
-    ----------
-    bounds : ndarray, int64, shape (n, 2)
-        The least and the largest number.
-    complete : bool
-        Whether all groups were collected, whatever was observed of them; the unlabeled rows are
-        then their members.
-    """
-
-    bounds: Indices
-    complete: bool
-
-    @classmethod
-    def of(
-        cls, sample: TupleData, counts: tuple[ArrayLike, ArrayLike], complete: bool
-    ) -> CountedTuples:
-        """Return a sample with bounds, each a number or one for each tuple.
-
-        Raises
-        ------
-        UserError
-            If they are not bounds, say nothing about a tuple, or overlap where all groups were
-            collected.
-        """
-        sizes = (sample.tuples >= 0).sum(axis=1)
-        try:
-            given = (np.broadcast_to(np.asarray(bound), sizes.shape) for bound in counts)
-            low, high = (bound.astype(np.int64, casting="same_kind") for bound in given)
-        except (TypeError, ValueError):
-            raise UserError(
-                f"counts must be (low, high): two integers or two arrays of {len(sizes)}"
-            ) from None
-        wrong = (low < 0) | (low > high) | (high > sizes) | ((low == 0) & (high == sizes))
-        if wrong.any():
-            i = int(np.flatnonzero(wrong)[0])
-            raise UserError(
-                f"counts of tuple {i} are {low[i]} to {high[i]} of {sizes[i]}, which is impossible "
-                "or says nothing; "
-                "give rows of tuples about which nothing is known as unlabeled rows"
-            )
-        bounds = np.stack([low, high], axis=1)
-        unlabeled = sample.unlabeled
-        if complete:
-            kinds = np.unique(np.column_stack([sizes, bounds]), axis=0)
-            for one, other in pairwise(kinds):
-                if one[0] == other[0] and other[1] <= one[2]:
-                    raise UserError(
-                        f"counts {one[1]} to {one[2]} and {other[1]} to {other[2]} of {one[0]} "
-                        "overlap, so that tuples "
-                        "alone do not say what was observed; give unlabeled rows"
-                    )
-            unlabeled = sample.tuples[sample.tuples >= 0]
-        return cls(sample.tuples, unlabeled, bounds, complete)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Tuples of one size and law.
-
-    Attributes
-    ----------
-    tuples : ndarray, int64, shape (n, M)
-        Rows of the members.
-    law : Law
-    """
-
-    tuples: Indices
-    law: Law
-
-
-@dataclass(frozen=True)
-class Bags:
-    """Tuples of one or several sizes and laws, and unlabeled rows.
-
-    Attributes
-    ----------
-    parts : sequence of Part
-    unlabeled : ndarray, int64, shape (n_unlabeled,)
-    complete : bool
-        As in `CountedTuples`.
-    """
-
-    parts: tuple[Part, ...]
-    unlabeled: Indices
-    complete: bool = False
-
-    @property
-    def n(self) -> int:
-        """Number of tuples."""
-        return sum(len(part.tuples) for part in self.parts)
-
-    @classmethod
-    def of(cls, sample: TupleData, law_of: Callable[[int], Law]) -> Bags:
-        """Return the bags of a sample, with its bounds if it has some.
-
-        There is a part for each size, whose law `law_of` gives; or for each size and pair of
-        bounds, which are the law.
-        """
-        sizes = (sample.tuples >= 0).sum(axis=1)
-        bounds = (
-            sample.bounds
-            if isinstance(sample, CountedTuples)
-            else np.zeros((len(sizes), 0), np.int64)
-        )
-        kinds, places = np.unique(np.column_stack([sizes, bounds]), axis=0, return_inverse=True)
-        parts = []
-        for i, (size, *bound) in enumerate(kinds.tolist()):
-            law = Law.between(size, *bound) if bound else law_of(size)
-            if law.size != size:
-                raise UserError(f"the law of tuples of {law.size} is given for tuples of {size}")
-            parts.append(Part(sample.tuples[places.ravel() == i, :size], law))
-        return cls(tuple(parts), sample.unlabeled, getattr(sample, "complete", False))
-
-    def select(self, tuples: Sequence[NDArray[np.bool_]], unlabeled: NDArray[np.bool_]) -> Bags:
-        """Return the part of the bags that masks choose, one for each size and one for the
-        unlabeled rows.
-        """
-        parts = []
-        for part, mask in zip(self.parts, tuples, strict=True):
-            parts.append(Part(part.tuples[mask], part.law))
-        return Bags(tuple(parts), self.unlabeled[unlabeled], self.complete)
-
-
-def only_used(rows: Any, sample: TupleData) -> tuple[Any, TupleData]:
-    """Return the rows that a sample names, and the sample of their new places."""
-    present = sample.tuples >= 0
-    used, own = np.unique(np.append(sample.tuples[present], sample.unlabeled), return_inverse=True)
-    tuples = np.full(sample.tuples.shape, -1)
-    tuples[present] = own[: present.sum()]
-    sample = replace(sample, tuples=tuples, unlabeled=own[present.sum() :])
-    if len(used) < rows.shape[0]:
-        rows = rows[used]  # all of a memory map are not read
-    return rows, sample
 
 
 @lru_cache(maxsize=1024)

@@ -22,8 +22,9 @@ from scipy.special import logit
 from mdpu.data import TupleData
 from mdpu.law import Law
 from mdpu.learners.features import Standardisation
-from mdpu.learners.joint import Bags, Floats, Objective, only_used, shifted
+from mdpu.learners.joint import Floats, Objective, shifted
 from mdpu.randomness import Stream
+from mdpu.sample import Bags, only_used
 
 # of the mean objective of a tuple, from strong to weak
 RIDGES = (0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5)
@@ -101,7 +102,7 @@ def cross_fit(
         symmetric law is the same for a score and its negative, so folds choose signs at random.
     """
     pairs, tuple_folds, unlabeled_folds = split_folds(bags, seed, folds, at_most)
-    rows = _rows(bags)
+    rows = bags.n_rows
     problems = [
         (
             Objective(kept, prior, rows, Stream(seed, "groups", fold)),
@@ -166,11 +167,6 @@ def split_folds(
     return pairs, tuple_folds, unlabeled_folds
 
 
-def _rows(bags: Bags) -> int:
-    """Return one more than the largest row."""
-    return 1 + int(max(bags.unlabeled.max(), *(part.tuples.max(initial=0) for part in bags.parts)))
-
-
 def _without_rows_of(
     held: Bags,
     bags: Bags,
@@ -181,7 +177,7 @@ def _without_rows_of(
     """Return the chosen bags, at most `at_most` tuples, without those that hold a row that is held
     out.
     """
-    seen = np.zeros(_rows(bags), bool)
+    seen = np.zeros(bags.n_rows, bool)
     seen[held.unlabeled] = True
     for part in held.parts:
         seen[part.tuples] = True

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -20,10 +20,13 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from mdpu.errors import UserError
+from mdpu.learners import EndEpoch, Learner, never_stop
 from mdpu.learners.features import Standardisation, kernel_maps
-from mdpu.learners.joint import Bags, Floats, posteriors, shifted, weights_at
+from mdpu.learners.joint import Floats, posteriors, shifted, weights_at
 from mdpu.learners.linear import CrossFit, cross_fit
 from mdpu.randomness import Stream
+from mdpu.sample import Bags, Sample
+from mdpu.threads import one_thread
 
 # Their probabilities come from folds of their own, which hold one copy of a row and are scored on
 # the other.
@@ -66,10 +69,11 @@ class LinearScore:
 
     def __call__(self, rows: Any) -> Floats:
         """Return the scores (N,) of rows."""
-        features = self.prepare(rows)
-        if self.kernel is not None:
-            features = self.kernel.transform(features)
-        return self.fit.scores(features)
+        with one_thread():
+            features = self.prepare(rows)
+            if self.kernel is not None:
+                features = self.kernel.transform(features)
+            return self.fit.scores(features)
 
 
 @dataclass(frozen=True)
@@ -84,39 +88,65 @@ class StudentScore:
 
     def __call__(self, rows: Any) -> Floats:
         """Return the scores (N,) of rows."""
-        if self.project is not None:
-            rows = self.project.transform(rows)
-        if not sparse.issparse(rows):
-            rows = rows.reshape(len(rows), -1)
         column = list(self.student.classes_).index(1)
-        positive = self.student.predict_proba(rows)[:, column]
+        with one_thread():
+            if self.project is not None:
+                rows = self.project.transform(rows)
+            if not sparse.issparse(rows):
+                rows = rows.reshape(len(rows), -1)
+            positive = self.student.predict_proba(rows)[:, column]
         return np.asarray(logit(np.clip(positive, SURE, 1 - SURE)) + self.offset)
 
 
-def fit_linear(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearScore:
-    """Fit a linear model of the joint objective; sparse rows are taken as they are."""
-    prepare = sparse.csr_matrix if sparse.issparse(rows) else Standardisation.learn(rows)
-    return LinearScore(prepare, cross_fit([prepare(rows)], bags, prior, seed=seed))
+# -- the linear model ------------------------------------------------------------------------------
 
 
-def fit_teacher(rows: Any, bags: Bags, prior: float, seed: int | str) -> LinearScore:
-    """Fit the kernel teacher, or for sparse rows the linear model."""
-    if sparse.issparse(rows):
-        return fit_linear(rows, bags, prior, seed)
-    prepare = Standardisation.learn(rows)
-    z = prepare(rows)
-    kernels = kernel_maps(z, seed)
-    fit = cross_fit([kernel.transform(z) for kernel in kernels], bags, prior, seed=seed)
-    return LinearScore(prepare, fit, kernels[fit.features])
+class Linear(Learner):
+    """A linear model of the joint objective; sparse rows are taken as they are."""
+
+    name: ClassVar[str] = "linear"
+
+    def learn(
+        self, sample: Sample, prior: float, seed: int | str, end_epoch: EndEpoch = never_stop
+    ) -> LinearScore:
+        """Fit the model, on one thread."""
+        with one_thread():
+            return fit_linear(sample, prior, seed)
 
 
-def event_prior(rows: Any, bags: Bags, seed: int | str) -> float:
+def fit_linear(sample: Sample, prior: float, seed: int | str) -> LinearScore:
+    """Fit a linear model of the joint objective."""
+    prepare = _preparation(sample)
+    return LinearScore(prepare, cross_fit([prepare(sample.rows)], sample.bags, prior, seed=seed))
+
+
+def event_prior(sample: Sample, seed: int | str) -> float:
     """Return the mean of r over the members of complete bags, each scored by a linear model that
     did not see it.
     """
-    prepare = sparse.csr_matrix if sparse.issparse(rows) else Standardisation.learn(rows)
-    scores = cross_fit([prepare(rows)], bags, 0.5, seed=seed).tuple_scores
-    return float(np.concatenate([expit(own).ravel() for own in scores]).mean())
+    features = _preparation(sample)(sample.rows)
+    scores = cross_fit([features], sample.bags, 0.5, seed=seed).tuple_scores
+    return float(np.concatenate([expit(of_part).ravel() for of_part in scores]).mean())
+
+
+def _preparation(sample: Sample) -> Any:
+    """Return the function from rows to the features of a linear model."""
+    return sparse.csr_matrix if sample.is_sparse else Standardisation.learn(sample.rows)
+
+
+# -- the student -----------------------------------------------------------------------------------
+
+
+def fit_teacher(sample: Sample, prior: float, seed: int | str) -> LinearScore:
+    """Fit the kernel teacher, or for sparse rows the linear model."""
+    if sample.is_sparse:
+        return fit_linear(sample, prior, seed)
+    prepare = Standardisation.learn(sample.rows)
+    z = prepare(sample.rows)
+    kernels = kernel_maps(z, seed)
+    features = [kernel.transform(z) for kernel in kernels]
+    fit = cross_fit(features, sample.bags, prior, seed=seed)
+    return LinearScore(prepare, fit, kernels[fit.features])
 
 
 def check_student(student: Any) -> Any:
@@ -158,53 +188,79 @@ def soft_labels(fit: CrossFit, bags: Bags, prior: float) -> tuple[list[Floats], 
     none of these.
     """
     shift = shifted(fit.unlabeled_scores, prior)
-    members = [
-        posteriors(weights_at(part.law, prior), own + shift)[1]
-        for part, own in zip(bags.parts, fit.tuple_scores, strict=True)
-    ]
-    return members, np.asarray(expit(fit.unlabeled_scores[: 0 if bags.complete else None] + shift))
+    members = []
+    for part, scores in zip(bags.parts, fit.tuple_scores, strict=True):
+        members.append(posteriors(weights_at(part.law, prior), scores + shift)[1])
+    unlabeled = fit.unlabeled_scores[:0] if bags.complete else fit.unlabeled_scores
+    return members, np.asarray(expit(unlabeled + shift))
 
 
-def fit_student(
-    rows: Any, bags: Bags, prior: float, seed: int | str, student: Any = DEFAULT
-) -> StudentScore:
-    """Fit a classifier to the soft labels of the teacher.
+@dataclass(frozen=True)
+class Student(Learner):
+    """A classifier that learns from the soft labels of a kernel machine.
 
-    Parameters
+    Attributes
     ----------
-    rows : ndarray or sparse matrix, shape (N, ...)
-    bags : Bags
-    prior : float
-    seed : int or str
-        Seed of the teacher, and of the student if its ``random_state`` is None.
-    student : estimator
+    classifier : estimator
         A scikit-learn classifier with ``sample_weight`` and ``predict_proba``; it is cloned. By
         default boosted trees, for which sparse rows are projected.
     """
-    if student is DEFAULT and sparse.issparse(rows):
-        matrix: Any = rows  # scipy's base class has no shape
-        state = int(Stream(seed, "projection").integers(2**31 - 1, 1)[0])
-        project = TruncatedSVD(max(1, min(TOPICS, matrix.shape[1] - 1)), random_state=state)
-        project.set_output(transform="default").fit(matrix)
-        return replace(fit_student(project.transform(matrix), bags, prior, seed), project=project)
-    teacher = fit_teacher(rows, bags, prior, seed)
-    members, unlabeled = soft_labels(teacher.fit, bags, prior)
-    places_of_members = [part.tuples.ravel() for part in bags.parts]
-    places = np.concatenate([*places_of_members, bags.unlabeled[: len(unlabeled)]])
-    of_members = [probabilities.ravel() for probabilities in members]
-    positive = np.concatenate([*of_members, unlabeled])
 
-    seen = rows[places]
-    is_sparse = sparse.issparse(seen)
-    if not is_sparse:
-        seen = seen.reshape(len(seen), -1)
-    stack: Any = sparse.vstack if is_sparse else np.concatenate
-    twice = stack([seen, seen])
-    labels = np.repeat([1, -1], len(places))
-    weights = np.concatenate([positive, 1 - positive])
-    copy = _seeded(clone(check_student(student)), seed)
-    copy.fit(twice, labels, **{_weight_name(copy): weights})
-    return StudentScore(copy, float(logit(prior) - logit(positive.mean())))
+    name: ClassVar[str] = "student"
+    classifier: Any = DEFAULT
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether rows may be a sparse matrix."""
+        return self.classifier is DEFAULT or self._takes("sparse")
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether rows may have missing values."""
+        return self.classifier is DEFAULT or self._takes("allow_nan")
+
+    def _takes(self, what: str) -> bool:
+        """Return an input tag of the classifier, False for a function or a class in its place."""
+        if not isinstance(self.classifier, BaseEstimator):
+            return False
+        return bool(getattr(self.classifier.__sklearn_tags__().input_tags, what))
+
+    def learn(
+        self, sample: Sample, prior: float, seed: int | str, end_epoch: EndEpoch = never_stop
+    ) -> StudentScore:
+        """Fit the teacher and the student, on one thread.
+
+        `seed` is that of the teacher, and of the student if its ``random_state`` is None.
+        """
+        with one_thread():
+            if self.classifier is DEFAULT and sample.is_sparse:
+                return self._learn_from_sparse(sample, prior, seed)
+            return self._learn(sample, prior, seed)
+
+    def _learn_from_sparse(self, sample: Sample, prior: float, seed: int | str) -> StudentScore:
+        n_columns = sample.rows.shape[1]
+        state = int(Stream(seed, "projection").integers(2**31 - 1, 1)[0])
+        project = TruncatedSVD(max(1, min(TOPICS, n_columns - 1)), random_state=state)
+        project.set_output(transform="default").fit(sample.rows)
+        dense = replace(sample, rows=project.transform(sample.rows))
+        return replace(self._learn(dense, prior, seed), project=project)
+
+    def _learn(self, sample: Sample, prior: float, seed: int | str) -> StudentScore:
+        bags = sample.bags
+        teacher = fit_teacher(sample, prior, seed)
+        of_members, of_unlabeled = soft_labels(teacher.fit, bags, prior)
+        positive = np.concatenate([*(shares.ravel() for shares in of_members), of_unlabeled])
+        places = np.concatenate([bags.members, bags.unlabeled[: len(of_unlabeled)]])
+
+        seen = sample.rows[places]
+        if not sample.is_sparse:
+            seen = seen.reshape(len(seen), -1)
+        stack: Any = sparse.vstack if sample.is_sparse else np.concatenate
+        labels = np.repeat([1, -1], len(places))
+        weights = np.concatenate([positive, 1 - positive])
+        student = _seeded(clone(check_student(self.classifier)), seed)
+        student.fit(stack([seen, seen]), labels, **{_weight_name(student): weights})
+        return StudentScore(student, float(logit(prior) - logit(positive.mean())))
 
 
 def _weight_name(student: Any) -> str:

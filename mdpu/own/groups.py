@@ -40,7 +40,7 @@ from mdpu.own.tables import (
     read_table,
     tidy,
 )
-from mdpu.prior import row_numbers
+from mdpu.sample import row_numbers
 
 # names of a table that say that a row has no group
 NO_GROUP = (str(UNLABELED), "unlabeled", "unlabelled")

@@ -44,7 +44,8 @@ from mdpu.own.groups import (
 from mdpu.own.rules import Rule
 from mdpu.own.tables import suggest
 from mdpu.pipeline.files import progress, read_json, write_csv, write_json, write_table
-from mdpu.prior import columns_apart, without_repeats
+from mdpu.prior import columns_apart
+from mdpu.sample import without_repeats
 from mdpu.saving import load, save, with_last
 
 FOLDS = 5
@@ -332,7 +333,9 @@ def _in_groups(text: str, data: GroupData, estimator: Any) -> str:
         return text
     rows = estimator[0].transform(data.rows)
     sources = estimator[0].sources()
-    apart = columns_apart(rows.to_numpy(), sample_of(data.groups))
+    members = np.flatnonzero(data.groups != UNLABELED)
+    unlabeled = np.flatnonzero(data.groups == UNLABELED)
+    apart = columns_apart(rows.to_numpy(), members, unlabeled)
     areas: dict[str, float] = {}
     for place, area in apart:
         areas.setdefault(sources[place], area)

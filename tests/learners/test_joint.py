@@ -10,18 +10,16 @@ from scipy.optimize import approx_fprime
 from scipy.special import expit, logit
 
 from mdpu.data import TupleData
-from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learners.joint import (
     SLOPES,
-    Bags,
-    CountedTuples,
     Objective,
     held_out_loss,
     posteriors,
     shifted,
 )
 from mdpu.randomness import Stream
+from mdpu.sample import Bags
 
 
 @st.composite
@@ -60,9 +58,6 @@ def test_the_derivative_of_the_objective(law):
     tuples = generator.integers(20, size=(12, 3))
     tuples[:5, 2] = -1
     bags = Bags.of(TupleData(tuples, generator.integers(20, size=15)), law)
-    with pytest.raises(UserError, match="law"):
-        Bags.of(TupleData(tuples, bags.unlabeled), lambda _: law(3))
-    assert [part.tuples.shape for part in bags.parts] == [(5, 2), (7, 3)]
     objective = Objective(bags, 0.35, 20, Stream(0, "groups"))
     scores = generator.standard_normal(20)
     numeric = approx_fprime(scores, lambda x: objective(x)[0], 1e-7)
@@ -76,18 +71,16 @@ def counted(seed=0, n=60):
     tuples[: n // 2, 2] = -1
     low = generator.integers(2, size=n)
     high = np.where(low == 0, 0, (tuples >= 0).sum(axis=1))
-    return CountedTuples.of(TupleData(tuples, np.arange(1)), (low, high), complete=True)
+    return TupleData(tuples, np.arange(1)), low, high
 
 
 def test_complete_bags_have_the_log_loss_of_what_was_observed():
-    sample = counted()
-    bags = Bags.of(sample, Law.dominant)
-    assert bags.complete and len(bags.parts) == 4 and bags.n == 60
-    assert sorted(bags.unlabeled) == sorted(sample.tuples[sample.tuples >= 0])
+    data, lowest, highest = counted()
+    bags = Bags.of(data, Law.dominant, (lowest, highest), complete=True)
     objective = Objective(bags, 0.35, 40, Stream(0, "groups"))
     scores = np.random.default_rng(1).standard_normal(40)
     expected = 0.0
-    for members, (low, high) in zip(sample.tuples, sample.bounds, strict=True):
+    for members, low, high in zip(data.tuples, lowest, highest, strict=True):
         r = expit(scores[members[members >= 0]])
         probabilities, labels = by_enumeration(np.ones(len(r) + 1), r)
         within = (low <= labels.sum(axis=1)) & (labels.sum(axis=1) <= high)
@@ -99,22 +92,6 @@ def test_complete_bags_have_the_log_loss_of_what_was_observed():
     np.testing.assert_allclose(
         gradient, approx_fprime(scores, lambda x: objective(x)[0], 1e-7), atol=1e-6
     )
-
-
-@pytest.mark.parametrize(
-    ("counts", "complete"),
-    [
-        ((1, 4), False),
-        ((2, 1), False),
-        ((0, 3), False),
-        (([0, 1, 1, 2], [1, 2, 2, 2]), True),
-        (([0, 1], 2), False),
-        (3, False),
-    ],
-)
-def test_counts_that_are_impossible_say_nothing_or_overlap_are_refused(counts, complete):
-    with pytest.raises(UserError, match="counts"):
-        CountedTuples.of(TupleData(np.arange(12).reshape(4, 3), np.arange(1)), counts, complete)
 
 
 def test_a_constant_score_of_the_prior_has_the_loss_of_a_coin():

@@ -2,7 +2,7 @@
 members.
 """
 
-from functools import partial
+from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
@@ -22,10 +22,11 @@ from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learners.features import Standardisation
-from mdpu.learners.joint import Bags, Objective
+from mdpu.learners.joint import Objective
 from mdpu.learners.linear import cross_fit, network_start, split_folds, start
-from mdpu.learners.student import check_student, fit_linear, fit_student, fit_teacher, soft_labels
+from mdpu.learners.student import Linear, Student, check_student, fit_teacher, soft_labels
 from mdpu.randomness import Stream
+from mdpu.sample import Bags, Sample
 
 ONE = Law.exactly(3, 1)
 SIMILAR = Law.similar(2)
@@ -47,17 +48,18 @@ class Blobs:
         count = n * law.size
         tuples = np.arange(count).reshape(n, law.size)
         unlabeled = np.arange(count, count + n)
-        self.sample = TupleData(tuples, unlabeled)
-        self.bags = Bags.of(self.sample, lambda _: law)
+        self.data = TupleData(tuples, unlabeled)
+        self.bags = Bags.of(self.data, lambda _: law)
+        self.sample = Sample(self.rows, self.bags)
 
     def accuracy(self, scores):
         return np.mean((scores > 0) == self.labels)
 
 
 LEARNERS = {
-    "linear": fit_linear,
+    "linear": Linear().learn,
     "teacher": fit_teacher,
-    "student": partial(fit_student, student=HistGradientBoostingClassifier(max_iter=20)),
+    "student": Student(HistGradientBoostingClassifier(max_iter=20)).learn,
 }
 
 
@@ -66,12 +68,12 @@ LEARNERS = {
 def test_each_learner_learns(law, learner):
     """A constant score is a saddle of the second law at 1/3."""
     data = Blobs(LAWS[law], 1 / 3)
-    scores = LEARNERS[learner](data.rows, data.bags, 1 / 3, 0)(data.rows)
+    scores = LEARNERS[learner](data.sample, 1 / 3, 0)(data.rows)
     assert data.accuracy(scores) > 0.93
     # The scores are log-odds at the told prior: their mean probability is near it.
     assert expit(scores[data.bags.unlabeled]).mean() == pytest.approx(1 / 3, abs=0.06)
     if law == "dominant pairs":
-        again = LEARNERS[learner](data.rows, data.bags, 1 / 3, 0)(data.rows)
+        again = LEARNERS[learner](data.sample, 1 / 3, 0)(data.rows)
         np.testing.assert_array_equal(scores, again)
 
 
@@ -100,25 +102,26 @@ def test_a_network_starts_from_a_score_of_the_right_direction_and_scale(law, pri
     known at 0.4.
     """
     data = Blobs(law, prior)
-    scores = network_start(data.rows, data.sample, law, prior, 0)
+    scores = network_start(data.rows, data.data, law, prior, 0)
     accuracy = data.accuracy(scores)
     assert accuracy > 0.93 or (law == SIMILAR and accuracy < 0.07)
-    assert scores[data.sample.unlabeled].std() == pytest.approx(1)
-    assert expit(scores[data.sample.unlabeled]).mean() == pytest.approx(prior)
+    assert scores[data.bags.unlabeled].std() == pytest.approx(1)
+    assert expit(scores[data.bags.unlabeled]).mean() == pytest.approx(prior)
 
 
 @pytest.mark.parametrize("law", [Law.dominant(2), Law.dominant(3), Law.at_least(3, 1)])
 def test_a_network_needs_no_start_where_the_law_rises(law):
     data = Blobs(law, 0.5, n=30)
-    assert network_start(data.rows, data.sample, law, 0.5, 0) is None
+    assert network_start(data.rows, data.data, law, 0.5, 0) is None
 
 
 def test_sparse_rows_are_taken_as_they_are():
     data = Blobs(LAWS["dominant pairs"], 0.4)
     rows = sparse.csr_matrix(np.maximum(Standardisation.learn(data.rows)(data.rows), 0))
-    linear = fit_linear(rows, data.bags, 0.4, 0)
+    sample = replace(data.sample, rows=rows)
+    linear = Linear().learn(sample, 0.4, 0)
     assert data.accuracy(linear(rows)) > 0.9
-    student = fit_student(rows, data.bags, 0.4, 0, LogisticRegression())
+    student = Student(LogisticRegression()).learn(sample, 0.4, 0)
     assert data.accuracy(student(rows)) > 0.9
 
 
@@ -132,9 +135,7 @@ def test_sparse_rows_are_taken_as_they_are():
 )
 def test_any_classifier_with_weights_is_a_student(student):
     data = Blobs(LAWS["dominant pairs"], 0.4, n=300)
-    first, second = (
-        fit_student(data.rows, data.bags, 0.4, 3, student)(data.rows) for _ in range(2)
-    )
+    first, second = (Student(student).learn(data.sample, 0.4, 3)(data.rows) for _ in range(2))
     assert data.accuracy(first) > 0.93
     np.testing.assert_array_equal(first, second)
 
@@ -158,10 +159,10 @@ def test_bins_of_the_trees_are_those_of_weights_that_add_up_to_one(monkeypatch):
     """And they are found without looking for each end among weights, which takes minutes."""
     data = Blobs(LAWS["dominant pairs"], 1 / 3)
     trees = HistGradientBoostingClassifier(max_iter=1)
-    by_weight = fit_student(data.rows, data.bags, 1 / 3, 0, trees)
+    by_weight = Student(trees).learn(data.sample, 1 / 3, 0)
     slow = Mock(wraps=binning._weighted_percentile)
     monkeypatch.setattr(binning, "_weighted_percentile", slow)
-    by_row = fit_student(data.rows, data.bags, 1 / 3, 0)
+    by_row = Student().learn(data.sample, 1 / 3, 0)
     assert not slow.called
     for place, column in enumerate(data.rows.T):
         ends = [model.student._bin_mapper.bin_thresholds_[place] for model in (by_weight, by_row)]
@@ -173,7 +174,7 @@ def test_bins_of_the_trees_are_those_of_weights_that_add_up_to_one(monkeypatch):
 
 def test_soft_labels_of_unlabeled_rows_have_the_prior_as_their_mean():
     data = Blobs(LAWS["dominant pairs"], 0.4, n=200)
-    fit = fit_teacher(data.rows, data.bags, 0.4, 0).fit
+    fit = fit_teacher(data.sample, 0.4, 0).fit
     members, unlabeled = soft_labels(fit, data.bags, 0.4)
     assert unlabeled.mean() == pytest.approx(0.4)
     assert members[0].mean() > unlabeled.mean()
@@ -185,7 +186,7 @@ def test_missing_values_and_outliers_do_no_harm():
     rows[::10, 0] = np.nan
     rows[::50, 2] = 1e12
     for learner in (fit_teacher, LEARNERS["student"]):
-        assert data.accuracy(learner(rows, data.bags, 0.4, 0)(rows)) > 0.9
+        assert data.accuracy(learner(replace(data.sample, rows=rows), 0.4, 0)(rows)) > 0.9
 
 
 @pytest.mark.parametrize("more", [0, 1])
@@ -197,12 +198,10 @@ def test_wide_tables_keep_the_scale_of_each_column(width, more):
     data = Blobs(LAWS["dominant pairs"], 0.4)
     units = 10.0 ** np.arange(width) / 10.0 ** (width // 2)
     rows = np.hstack([data.rows, more * data.rows[:, 2:3] * units.clip(1e-9, 1e9)])
-    scores = fit_teacher(rows, data.bags, 0.4, 0)(rows)
+    scores = fit_teacher(replace(data.sample, rows=rows), 0.4, 0)(rows)
     assert data.accuracy(scores) > 0.93
     if not more:
-        np.testing.assert_allclose(
-            scores, fit_teacher(data.rows, data.bags, 0.4, 0)(data.rows), atol=1e-6
-        )
+        np.testing.assert_allclose(scores, fit_teacher(data.sample, 0.4, 0)(data.rows), atol=1e-6)
 
 
 def test_pixels_share_a_unit():
