@@ -77,23 +77,32 @@ class TupleData:
                 "tuples and unlabeled rows are both needed, but there are none, or a tuple has no "
                 "member"
             )
+        # the tuples of one array are alike
         for members in tuples[:1] if isinstance(tuples, np.ndarray) else tuples:
-            floats = np.issubdtype(members.dtype, np.floating) and np.issubdtype(
-                unlabeled.dtype, np.floating
-            )
-            if members.shape[1:] != unlabeled.shape[1:] or (
-                members.dtype != unlabeled.dtype and not floats
-            ):
-                raise UserError(
-                    f"tuples hold rows of shape {members.shape[1:]} and type {members.dtype}, but "
-                    "the unlabeled ones "
-                    f"have shape {unlabeled.shape[1:]} and type {unlabeled.dtype}; give both alike"
-                )
-        starts = np.cumsum(sizes) - sizes
-        places = np.arange(sizes.max())
-        indices = np.where(places < sizes[:, None], starts[:, None] + places, -1)  # (n, M)
+            _check_alike(members, unlabeled)
         images = np.concatenate([*tuples, unlabeled])
-        return images, cls(indices, np.arange(sizes.sum(), len(images)))
+        return images, cls(_padded(sizes), np.arange(sizes.sum(), len(images)))
+
+
+def _check_alike(members: NDArray[Any], unlabeled: NDArray[Any]) -> None:
+    """Raise `UserError` unless rows have one shape, and one type or both are floats."""
+    same_shape = members.shape[1:] == unlabeled.shape[1:]
+    both_floats = all(np.issubdtype(rows.dtype, np.floating) for rows in (members, unlabeled))
+    if not same_shape or (members.dtype != unlabeled.dtype and not both_floats):
+        raise UserError(
+            f"tuples hold rows of shape {members.shape[1:]} and type {members.dtype}, but "
+            "the unlabeled ones "
+            f"have shape {unlabeled.shape[1:]} and type {unlabeled.dtype}; give both alike"
+        )
+
+
+def _padded(sizes: Indices) -> Indices:
+    """Return the numbers from 0 on as tuples of some sizes, (n, M), and -1 in place of members that
+    are missing.
+    """
+    starts = np.cumsum(sizes) - sizes
+    places = np.arange(sizes.max())
+    return np.where(places < sizes[:, None], starts[:, None] + places, -1)
 
 
 def join_groups(tuples: Any, unlabeled: Any) -> tuple[Any, Indices]:
@@ -164,27 +173,45 @@ def number_groups(ids: Any) -> Indices:
     """
     import pandas as pd
 
-    is_plain = isinstance(ids, list | tuple | pd.MultiIndex)
-    if is_plain and any(isinstance(key, tuple) for key in ids):
-        own = pd.Series([*ids], dtype=object)
-    elif np.ndim(ids) != 1:
-        raise UserError(f"ids have {np.ndim(ids)} axes; one id is needed for each row")
-    else:
-        own = pd.Series(ids if hasattr(ids, "dtype") else np.array([*ids, None], object)[:-1])
-        own = own.reset_index(drop=True)
-    own = own.infer_objects()
-    if own.dtype == object and any(isinstance(key, tuple) for key in own):
-        own = pd.Series([whole_key(key) for key in own], dtype=object)
-    if pd.api.types.is_float_dtype(own.dtype) and (own.dropna() % 1 != 0).any():
+    names = _as_names(ids)
+    if pd.api.types.is_float_dtype(names.dtype) and (names.dropna() % 1 != 0).any():
         raise UserError(
             "ids are numbers with fractions; names or integers are needed, or missing for "
             "unlabeled rows"
         )
-    unlabeled = own.isna().to_numpy() | [isinstance(one, Real) and one == UNLABELED for one in own]
-    places, names = pd.factorize(own[~unlabeled].infer_objects())
-    groups = np.full(len(own), UNLABELED)
-    groups[~unlabeled] = places * SIZES + np.bincount(places, minlength=len(names))[places]
+    is_minus_one = [isinstance(name, Real) and name == UNLABELED for name in names]
+    unlabeled = names.isna().to_numpy() | is_minus_one
+    places, distinct = pd.factorize(names[~unlabeled].infer_objects())
+    sizes = np.bincount(places, minlength=len(distinct))
+    groups = np.full(len(names), UNLABELED)
+    groups[~unlabeled] = places * SIZES + sizes[places]
     return groups
+
+
+def _as_names(ids: Any) -> Any:
+    """Return ids as a series, in which a tuple is one name.
+
+    Raises
+    ------
+    UserError
+        If ids are not one for each row, or tuples of which only some parts are missing.
+    """
+    import pandas as pd
+
+    is_plain = isinstance(ids, list | tuple | pd.MultiIndex)
+    if is_plain and any(isinstance(key, tuple) for key in ids):
+        names = pd.Series([*ids], dtype=object)
+    elif np.ndim(ids) != 1:
+        raise UserError(f"ids have {np.ndim(ids)} axes; one id is needed for each row")
+    elif hasattr(ids, "dtype"):
+        names = pd.Series(ids)
+    else:
+        names = pd.Series(np.array([*ids, None], object)[:-1])
+
+    names = names.reset_index(drop=True).infer_objects()
+    if names.dtype == object and any(isinstance(key, tuple) for key in names):
+        return pd.Series([whole_key(key) for key in names], dtype=object)
+    return names
 
 
 def whole_key(key: Any) -> Any:
@@ -217,7 +244,7 @@ def _concatenate(tuples: Any, unlabeled: Any) -> tuple[NDArray[Any], list[int]]:
             "have one more, (n, M, ...): if they are swapped, give the tuples (n, M, ...) first, "
             "and single rows need their groups as y"
         )
-    return TupleData.gather(members, others)[0], [len(own) for own in members]
+    return TupleData.gather(members, others)[0], [len(rows) for rows in members]
 
 
 def _sizes_of_alike(tuples: Sequence[Any], unlabeled: Any) -> list[int]:
@@ -267,13 +294,13 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
         )
     unlabeled = np.flatnonzero(groups == UNLABELED)
     members = np.flatnonzero(groups != UNLABELED)
-    if not len(unlabeled) or not len(members):
+    if not len(members):
+        raise UserError("y names no tuple; it names unlabeled rows only")
+    if not len(unlabeled):
         raise UserError(
             "Only binary classification is supported, from groups instead of labels: y names no "
             "unlabeled row, -1; "
             "meta-estimators that number classes anew, such as BaggingClassifier, cannot be used"
-            if len(members)
-            else "y names no tuple; it names unlabeled rows only"
         )
     members = members[np.argsort(groups[members], kind="stable")]
     # codes may be of 8 bits
@@ -283,7 +310,8 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
             "y holds -1 and +1, which are labels, and as groups would make one tuple of all rows "
             "that have +1; give unlabeled rows, or for each row the number of its tuple"
         )
-    if (wrong := numbers % SIZES != sizes).any():
+    wrong = numbers % SIZES != sizes
+    if wrong.any():
         raise UserError(
             f"y holds {len(numbers)} group numbers, and {wrong.sum()} do not fit the sizes of "
             "their groups: a splitter or a meta-estimator such as BaggingClassifier has cut "
@@ -291,12 +319,8 @@ def sample_of(groups: NDArray[Any]) -> TupleData:
             "sizes; cross-validate with cv=TupleKFold(), and turn ids into numbers by "
             "number_groups(ids)"
         )
-    starts = np.cumsum(sizes) - sizes
-    places = np.arange(sizes.max())
-    within = places < sizes[:, None]  # (n, M)
-    return TupleData(
-        np.where(within, members[np.where(within, starts[:, None] + places, 0)], -1), unlabeled
-    )
+    places = _padded(sizes)  # (n, M)
+    return TupleData(np.where(places >= 0, members[places], -1), unlabeled)
 
 
 def draw_split(
@@ -343,41 +367,39 @@ def draw_split(
     if isinstance(trial, int) and trial < 0:
         raise UserError(f"trial is {trial}; it must be 0 or more")
     hidden = law.draw(prior, n, Stream(trial, "tuple labels")).ravel()  # (n * M,)
-    unlabeled = np.where(
-        Stream(trial, "unlabeled labels").uniform(n_unlabeled) < prior, 1, -1
-    ).astype(np.int8)
+    chances = Stream(trial, "unlabeled labels").uniform(n_unlabeled)
+    unlabeled = np.where(chances < prior, 1, -1).astype(np.int8)
 
     tuple_members = np.empty(hidden.size, dtype=np.int64)
     unlabeled_members = np.empty(n_unlabeled, dtype=np.int64)
     for sign, side in ((1, "positive"), (-1, "negative")):
         pool = np.flatnonzero(labels == sign)
-        need = int((hidden == sign).sum()), int((unlabeled == sign).sum())
-        tuple_pool, unlabeled_pool = _pools(pool, need, overlap, Stream(trial, f"{side} pools"))
-        for members, drawn, sub_pool, count, what in (
-            (tuple_members, hidden, tuple_pool, need[0], "tuples"),
-            (unlabeled_members, unlabeled, unlabeled_pool, need[1], "unlabeled images"),
+        in_tuples = hidden == sign
+        in_unlabeled = unlabeled == sign
+        need = int(in_tuples.sum()), int(in_unlabeled.sum())
+        pools = _pools(pool, need, overlap, Stream(trial, f"{side} pools"))
+        for members, places, images, what in (
+            (tuple_members, in_tuples, pools[0], "tuples"),
+            (unlabeled_members, in_unlabeled, pools[1], "unlabeled images"),
         ):
+            count = int(places.sum())
             stream = Stream(trial, f"{side} {what}")
             if replacement:
-                if count and not sub_pool.size:
+                if count and not images.size:
                     raise UserError(
                         f"no {side} training image is left for the {what}; the pool has {pool.size}"
                     )
-                members[drawn == sign] = sub_pool[stream.integers(sub_pool.size, count)]
-            elif count > sub_pool.size:
-                fits = _largest_n(labels, hidden.reshape(n, law.size), unlabeled, overlap)
-                other = (
-                    ""
-                    if overlap
-                    else f" beside {need[1] if what == 'tuples' else need[0]} for the other part"
-                )
+                members[places] = images[stream.integers(images.size, count)]
+                continue
+            if count > images.size:
+                largest = _largest_n(labels, hidden.reshape(n, law.size), unlabeled, overlap)
+                beside = "" if overlap else f" beside {sum(need) - count} for the other part"
                 raise UserError(
                     f"sampling without replacement needs {count} {side} training images for the "
-                    f"{what}{other}, but the pool has {pool.size}; the largest n that fits M = "
-                    f"{law.size}, prior {prior} is {fits}"
+                    f"{what}{beside}, but the pool has {pool.size}; the largest n that fits M = "
+                    f"{law.size}, prior {prior} is {largest}"
                 )
-            else:
-                members[drawn == sign] = sub_pool[stream.permutation(sub_pool.size)[:count]]
+            members[places] = images[stream.permutation(images.size)[:count]]
     return TupleData(tuple_members.reshape(n, law.size), unlabeled_members)
 
 

@@ -173,11 +173,13 @@ class Law:
         """
         if not self.refused:
             return self
-        passed, other = self.passes(*_at(prior, self.size))
+        passed, refused = self.passes(*_at(prior, self.size))
         # weight of refused groups in units of the others'
-        leak = self.refused * passed / ((1 - self.refused) * other)
-        passed, leak = 1 / max(1, leak), leak / max(1, leak)
-        return Law(tuple(passed * w + leak * (1 - w) for w in self.weights))
+        leak = self.refused * passed / ((1 - self.refused) * refused)
+        largest = max(1, leak)
+        of_passed = 1 / largest
+        of_refused = leak / largest
+        return Law(tuple(of_passed * w + of_refused * (1 - w) for w in self.weights))
 
     def passes(self, positive: Any, negative: Any) -> tuple[Any, Any]:
         """Return q and 1 - q of groups of independent members, by the weights as they are.
@@ -214,12 +216,14 @@ class Law:
         Z)]. Overlapping classes give less.
         """
         law = self.at(prior)
-        passed, other = (float(part) for part in law.passes(*_at(prior, self.size)))
-        weight = sum(
-            p * math.log(w) for p, w in zip(law.counts(prior), law.weights, strict=True) if w > 0
-        )
-        # 1 - Z has the digits
-        return weight - math.log(passed) if passed < 0.5 else weight - math.log1p(-other)
+        passed, refused = law.passes(*_at(prior, self.size))
+        expected = 0.0
+        for probability, weight in zip(law.counts(prior), law.weights, strict=True):
+            if weight > 0:
+                expected += probability * math.log(weight)
+        if passed < 0.5:
+            return expected - math.log(float(passed))
+        return expected - math.log1p(-float(refused))  # 1 - Z has the digits
 
     def marginal_information(self, prior: float) -> float:
         """Return the part of `joint_information` that is left if each member is seen by itself, in
@@ -267,11 +271,10 @@ class Law:
         """Draw the hidden labels of `n` tuples, (n, M), +1 or -1."""
         chances = self._negatives(prior)
         kinds = np.flatnonzero(chances)
-        drawn = kinds[
-            np.searchsorted(np.cumsum(chances[kinds])[:-1], stream.uniform(n), side="right")
-        ]
-        # (n, M)
-        ranks = np.argsort(np.argsort(stream.uniform(n, self.size), axis=1, kind="stable"), axis=1)
+        ends = np.cumsum(chances[kinds])[:-1]
+        drawn = kinds[np.searchsorted(ends, stream.uniform(n), side="right")]
+        orders = np.argsort(stream.uniform(n, self.size), axis=1, kind="stable")
+        ranks = np.argsort(orders, axis=1)  # (n, M)
         return np.where(ranks < drawn[:, None], -1, 1).astype(np.int8)
 
     def coefficients(self, prior: float) -> Coefficients:
@@ -363,9 +366,12 @@ class Law:
         """
         weights = self.at(prior).weights
         shares = np.asarray(counts, np.float64)
-        answers = np.repeat(np.asarray(unlabeled, np.float64)[..., None], self.size, axis=-1)
-        squares = _weigh(count_law(answers, 1.0 - answers), tuple(w * w for w in weights))
-        return np.asarray(self.rate(prior) * (1 - 2 * _weigh(shares, weights)) + squares)
+        answers = np.asarray(unlabeled, np.float64)[..., None]
+        answers = np.repeat(answers, self.size, axis=-1)
+        of_groups = count_law(answers, 1.0 - answers)
+        squares = _weigh(of_groups, tuple(weight**2 for weight in weights))
+        of_tuples = 1 - 2 * _weigh(shares, weights)
+        return np.asarray(self.rate(prior) * of_tuples + squares)
 
     def identifies(self) -> Identified:
         """Return how far tuples and unlabeled instances determine r without the prior (``laws.md``,
@@ -485,7 +491,9 @@ def _degrees(weights: list[Fraction], free: bool) -> tuple[float, set[int]]:
     s = cast(Any, np.poly1d(np.array([Fraction(1), Fraction(0)])))
     form = 0 * s
     for k, weight in enumerate(weights):
-        form += math.comb(size, k) * weight * s**k * (1 - s) ** (size - k)
+        ways = math.comb(size, k)
+        power = s**k * (1 - s) ** (size - k)
+        form += ways * weight * power
 
     degree = form.order
     centre = -form[degree - 1] / (degree * form[degree])

@@ -247,9 +247,8 @@ def _components(
     """
     x = _in_units(images[:: max(1, len(images) // SEEN)], unit)
     centre = x.mean(axis=0)
-    variances, directions = np.linalg.eigh(
-        np.cov(x, rowvar=False, bias=True).reshape(2 * x.shape[1:])
-    )
+    covariance = np.cov(x, rowvar=False, bias=True).reshape(2 * x.shape[1:])
+    variances, directions = np.linalg.eigh(covariance)
     count = min(COMPONENTS, *x.shape)
     scale = np.sqrt(variances[-count:].mean()) or 1.0
     directions = directions[:, : -count - 1 : -1] / scale
@@ -466,19 +465,26 @@ class Networks:
 
         The network is in training mode or not, as `module` is.
         """
-        with torch.autocast(x.device.type, torch.bfloat16) if self.bfloat16 else nullcontext():
+        autocast = torch.autocast(x.device.type, torch.bfloat16) if self.bfloat16 else nullcontext()
+        with autocast:
             if len(self.modules) == 1:
-                given = self._alone(x[0])[None]
+                outputs = self._alone(x[0])[None]
             elif len(x) == 1:
-                given = vmap(self._one, in_dims=(0, None), randomness="different")(self.state, x[0])
+                of_each = vmap(self._one, in_dims=(0, None), randomness="different")
+                outputs = of_each(self.state, x[0])
             else:
-                given = vmap(self._one, randomness="different")(self.state, x)
-        shape = (len(self.modules), x.shape[1], *([self.outputs] if self.outputs > 1 else []))
-        if given.numel() != math.prod(shape):
+                of_each = vmap(self._one, randomness="different")
+                outputs = of_each(self.state, x)
+
+        shape: tuple[int, ...] = (len(self.modules), x.shape[1])
+        if self.outputs > 1:
+            shape = (*shape, self.outputs)
+        if outputs.numel() != math.prod(shape):
             raise UserError(
-                f"network returns an array of shape {tuple(given.shape[1:])} for {x.shape[1]} rows"
+                f"network returns an array of shape {tuple(outputs.shape[1:])} for {x.shape[1]} "
+                "rows"
             )
-        return given.float().reshape(shape)
+        return outputs.float().reshape(shape)
 
     def _alone(self, x: Tensor) -> Tensor:
         if self.splits_rows:

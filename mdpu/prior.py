@@ -207,41 +207,47 @@ class Counts:
         """Shares of the bins among members and unlabeled rows together."""
         total = self.unlabeled.copy()
         for patterns, numbers in zip(self.patterns, self.numbers, strict=True):
-            total += np.bincount(patterns.ravel(), np.repeat(numbers, patterns.shape[1]), BINS)
+            size = patterns.shape[1]
+            total += np.bincount(patterns.ravel(), np.repeat(numbers, size), BINS)
         total = np.maximum(total, LEAST)
         return total / total.sum()
 
 
 def count_bins(fit: CrossFit, bags: Bags, seed: int | str = 0) -> Counts:
     """Return the bins of held-out scores, ranked within each fold with ties in random order."""
-    bins = [np.zeros(part.tuples.shape, np.int64) for part in bags.parts]
-    unlabeled = np.zeros(len(bags.unlabeled), np.int64)
-    targets = [*bins, unlabeled]
-    all_scores = [*fit.tuple_scores, fit.unlabeled_scores]
-    all_folds = [*fit.tuple_folds, fit.unlabeled_folds]
+    scores = [*fit.tuple_scores, fit.unlabeled_scores]
+    folds = [*fit.tuple_folds, fit.unlabeled_folds]
+    bins = [np.zeros(part.shape, np.int64) for part in scores]
     for fold in range(int(fit.unlabeled_folds.max()) + 1):
-        masks = [folds == fold for folds in all_folds]
-        parts = [scores[mask].ravel() for scores, mask in zip(all_scores, masks, strict=True)]
-        flat = np.concatenate(parts)
-        by_chance = Stream(seed, "ties", fold).permutation(len(flat))
-        order = np.lexsort((by_chance, flat))
-        ranked = np.empty(len(flat), np.int64)
-        ranked[order] = np.arange(len(flat)) * BINS // len(flat)
+        masks = [part == fold for part in folds]
+        in_fold = [part[mask].ravel() for part, mask in zip(scores, masks, strict=True)]
+        ranked = _in_bins(np.concatenate(in_fold), Stream(seed, "ties", fold))
+        ends = np.cumsum([part.size for part in in_fold])[:-1]
+        for part, mask, values in zip(bins, masks, np.split(ranked, ends), strict=True):
+            part[mask] = values.reshape(part[mask].shape)
+    *of_tuples, of_unlabeled = bins
+    return _tabulated(of_tuples, bags.laws, of_unlabeled)
 
-        ends = np.cumsum([part.size for part in parts])[:-1]
-        for target, mask, values in zip(targets, masks, np.split(ranked, ends), strict=True):
-            target[mask] = values.reshape(target[mask].shape)
-    return _tabulated(bins, [part.law for part in bags.parts], unlabeled)
+
+def _in_bins(scores: Floats, ties: Stream) -> Indices:
+    """Return the bin of each score (N,); bins hold equal numbers."""
+    by_chance = ties.permutation(len(scores))
+    order = np.lexsort((by_chance, scores))
+    bins = np.empty(len(scores), np.int64)
+    bins[order] = np.arange(len(scores)) * BINS // len(scores)
+    return bins
 
 
 def _tabulated(bins: list[Indices], laws: list[Law], unlabeled: Indices) -> Counts:
-    tables = [np.unique(np.sort(own, axis=1), axis=0, return_counts=True) for own in bins]
-    return Counts(
-        [patterns for patterns, _ in tables],
-        [numbers.astype(float) for _, numbers in tables],
-        laws,
-        np.bincount(unlabeled, minlength=BINS).astype(float),
-    )
+    """Return the counts of bins of tuples (n_s, M_s), by size, and of unlabeled rows."""
+    patterns = []
+    numbers = []
+    for of_size in bins:
+        distinct, counts = np.unique(np.sort(of_size, axis=1), axis=0, return_counts=True)
+        patterns.append(distinct)
+        numbers.append(counts.astype(float))
+    of_unlabeled = np.bincount(unlabeled, minlength=BINS).astype(float)
+    return Counts(patterns, numbers, laws, of_unlabeled)
 
 
 def collected(laws: Sequence[Law], priors: Floats) -> Floats:
@@ -262,18 +268,20 @@ def log_likelihood(
     b = laws[:, 1] * (1 - priors[:, None])
     mixed = a + b
     value = np.log(mixed) @ counts.unlabeled
-    expected = np.stack([a / mixed, b / mixed], axis=1) * counts.unlabeled  # (R, 2, BINS)
+    expected = np.stack([a / mixed, b / mixed], axis=1)  # (R, 2, BINS)
+    expected = expected * counts.unlabeled
     for patterns, numbers, of_size in zip(counts.patterns, counts.numbers, weights, strict=True):
-        # (R, T, M)
-        positive = a[:, patterns]
+        positive = a[:, patterns]  # (R, T, M)
         negative = b[:, patterns]
         f, by_positive, by_negative = member_sums(of_size[:, None], positive, negative)
         f = np.maximum(f, 1e-300)
         value = value + np.log(f) @ numbers
+
         in_bin = (patterns.reshape(-1, 1) == np.arange(BINS)).astype(float)  # (T M, BINS)
         scale = (numbers / f)[..., None]
-        for k, products in enumerate((positive * by_positive, negative * by_negative)):
-            expected[:, k] += (products * scale).reshape(len(priors), -1) @ in_bin
+        for label, products in enumerate((positive * by_positive, negative * by_negative)):
+            of_members = (products * scale).reshape(len(priors), -1)
+            expected[:, label] += of_members @ in_bin
     return value, _normalised(expected)
 
 
@@ -301,18 +309,13 @@ def maximise(
     active = np.arange(len(priors))
     laws = laws.copy()
     for _ in range(cycles):
-        own = priors[active]
-        zero = laws[active]
-        of_own = [of_size[active] for of_size in weights]
-        before, one = log_likelihood(counts, own, zero, of_own)
-        after, two = log_likelihood(counts, own, one, of_own)
-        first = one - zero
-        second = two - 2 * one + zero
-        axes = (1, 2)
-        norms = np.sqrt((first**2).sum(axes) / np.maximum((second**2).sum(axes), 1e-300))
-        length = np.clip(norms, 1.0, 1e4)[:, None, None]
-        jump = _normalised(zero + 2 * length * first + length**2 * second)
-        reached, jumped = log_likelihood(counts, own, jump, of_own)
+        at = priors[active]
+        at_weights = [of_size[active] for of_size in weights]
+        start = laws[active]
+        before, once = log_likelihood(counts, at, start, at_weights)
+        after, two = log_likelihood(counts, at, once, at_weights)
+        jump = _jump(start, once, two)
+        reached, jumped = log_likelihood(counts, at, jump, at_weights)
         worse = reached < after
         laws[active] = np.where(worse[:, None, None], two, jumped)
         value = np.maximum(reached, after)
@@ -324,6 +327,16 @@ def maximise(
     return best, laws
 
 
+def _jump(start: Floats, once: Floats, twice: Floats) -> Floats:
+    """Return where SQUAREM goes from laws (R, 2, BINS), after a step of EM and after two."""
+    step = once - start
+    change = twice - 2 * once + start
+    squares = (step**2).sum(axis=(1, 2))
+    of_change = np.maximum((change**2).sum(axis=(1, 2)), 1e-300)
+    length = np.clip(np.sqrt(squares / of_change), 1.0, 1e4)[:, None, None]
+    return _normalised(start + 2 * length * step + length**2 * change)
+
+
 def starting_laws(counts: Counts, priors: Floats) -> tuple[Floats, Floats]:
     """Return priors (R,), each as often as there are starts, and laws (R, 2, BINS) whose positives
     rank high.
@@ -332,6 +345,7 @@ def starting_laws(counts: Counts, priors: Floats) -> tuple[Floats, Floats]:
     well.
     """
     pooled = counts.pooled
+    of_300 = np.maximum(1, np.round(300 * pooled)).astype(int)
     rising = all((np.diff(law.weights) >= 0).all() for law in counts.laws)
     slopes = (1.0, 4.0) if rising else (1.0, 4.0, -1.0, -4.0)
     ranks = np.arange(BINS) - (BINS - 1) / 2
@@ -339,9 +353,7 @@ def starting_laws(counts: Counts, priors: Floats) -> tuple[Floats, Floats]:
     for prior in priors:
         for slope in slopes:
             scores = slope * ranks
-            shift = shifted(
-                np.repeat(scores, np.maximum(1, np.round(300 * pooled)).astype(int)), float(prior)
-            )
+            shift = shifted(np.repeat(scores, of_300), float(prior))
             r = expit(scores + shift)
             laws.append([pooled * r, pooled * (1 - r)])
     return np.repeat(priors, len(slopes)), _normalised(np.array(laws))
@@ -360,55 +372,86 @@ def profile(*draws: Counts, level: float = 0.95) -> PriorProfile:
     check_share("level", level)
     counts = draws[0]
     symmetric = all(law.weights == law.weights[::-1] for law in counts.laws)
-    low_edge = 0.0 if symmetric else float(logit(EDGES[0]))
-    high_edge = float(logit(EDGES[1]))
-    nothing = [_normalised(np.broadcast_to(own.pooled, (1, 2, BINS))) for own in draws]
-    half = np.array([0.5])
-    at_half = [collected([law], half) for law in counts.laws]
-    same = [
-        log_likelihood(own, half, laws, at_half)[0][0]
-        for own, laws in zip(draws, nothing, strict=True)
-    ]
-
-    def best_at(points: Floats) -> Floats:
-        weights = [collected([law] * len(points), expit(points)) for law in counts.laws]
-        every = np.zeros(len(points))
-        for own in draws:
-            priors, laws = starting_laws(own, expit(points))
-            each = len(priors) // len(points)
-            of_each = [np.repeat(of_size, each, axis=0) for of_size in weights]
-            every += maximise(own, priors, laws, of_each)[0].reshape(len(points), -1).max(axis=1)
-        return every / len(draws)
-
-    coarse = np.linspace(low_edge, high_edge, COARSE)
-    values = best_at(coarse)
     quantile = float(chi2.ppf(level, df=1))
-    near = np.flatnonzero(2 * (values.max() - values) <= max(SEARCH, INFLATION * quantile))
-    fine = np.linspace(coarse[max(near[0] - 1, 0)], coarse[min(near[-1] + 1, COARSE - 1)], FINE)
-    points = np.concatenate([coarse, fine])
-    values = np.concatenate([values, best_at(fine)])
-    order = np.argsort(points, kind="stable")
-    points, values = points[order], values[order]
+    points, values = _profile_points(draws, symmetric, quantile)
     deviance = 2 * (values.max() - values)
-    gate = 2 * float(values.max() - np.mean(same))
-    low, high = _ends(points, deviance, _inflation(gate) * quantile, symmetric)
-    tells = gate > GATE
-    tells &= any(law.identifies().what != "family" for law in counts.laws)
-    prior = float(expit(points[values.argmax()]))
-    verdict: Verdict = "known" if _is_known(low, high) else "bound only"
-    if not tells:
-        prior = 0.5
-        low = 0.0
-        high = 1.0
-        verdict = "not known"
-    far = misfit(counts, prior) if tells else 0.0
-    if far > 1:
-        low = 0.0
-        high = 1.0
-        verdict = "does not fit"
+    gate = 2 * float(values.max() - _without_class(draws))
     n = round(sum(numbers.sum() for numbers in counts.numbers))
-    found = prior, low, high, level, verdict, symmetric, gate, far
-    return PriorProfile(*found, n, round(counts.unlabeled.sum()), expit(points), deviance)
+    n_unlabeled = round(counts.unlabeled.sum())
+
+    def says(verdict: Verdict, prior: float, ends: tuple[float, float], far: float) -> PriorProfile:
+        return PriorProfile(
+            prior=prior,
+            low=ends[0],
+            high=ends[1],
+            level=level,
+            verdict=verdict,
+            symmetric=symmetric,
+            gate=gate,
+            misfit=far,
+            n=n,
+            n_unlabeled=n_unlabeled,
+            priors=expit(points),
+            deviance=deviance,
+        )
+
+    anywhere = (0.0, 1.0)
+    if gate <= GATE or all(law.identifies().what == "family" for law in counts.laws):
+        return says("not known", 0.5, anywhere, 0.0)
+    prior = float(expit(points[values.argmax()]))
+    far = misfit(counts, prior)
+    if far > 1:
+        return says("does not fit", prior, anywhere, far)
+    ends = _ends(points, deviance, _inflation(gate) * quantile, symmetric)
+    return says("known" if _is_known(*ends) else "bound only", prior, ends, far)
+
+
+def _profile_points(
+    draws: Sequence[Counts], symmetric: bool, quantile: float
+) -> tuple[Floats, Floats]:
+    """Return log-odds of priors, and the greatest log-likelihood at each: a coarse grid, and a fine
+    one where the likelihood is high.
+    """
+    low_edge = 0.0 if symmetric else float(logit(EDGES[0]))
+    coarse = np.linspace(low_edge, float(logit(EDGES[1])), COARSE)
+    values = _best_at(draws, coarse)
+    fall = 2 * (values.max() - values)
+    near = np.flatnonzero(fall <= max(SEARCH, INFLATION * quantile))
+    first = max(near[0] - 1, 0)
+    last = min(near[-1] + 1, COARSE - 1)
+    fine = np.linspace(coarse[first], coarse[last], FINE)
+
+    points = np.concatenate([coarse, fine])
+    values = np.concatenate([values, _best_at(draws, fine)])
+    order = np.argsort(points, kind="stable")
+    return points[order], values[order]
+
+
+def _best_at(draws: Sequence[Counts], points: Floats) -> Floats:
+    """Return the greatest log-likelihood at each prior, given by its log-odds; the mean of the
+    draws.
+    """
+    priors = expit(points)
+    weights = [collected([law] * len(points), priors) for law in draws[0].laws]
+    total = np.zeros(len(points))
+    for counts in draws:
+        at, starts = starting_laws(counts, priors)
+        n_starts = len(at) // len(points)
+        at_weights = [np.repeat(of_size, n_starts, axis=0) for of_size in weights]
+        values, _ = maximise(counts, at, starts, at_weights)
+        total += values.reshape(len(points), -1).max(axis=1)
+    return total / len(draws)
+
+
+def _without_class(draws: Sequence[Counts]) -> float:
+    """Return the log-likelihood of bins that say nothing of the class; the mean of the draws."""
+    half = np.array([0.5])
+    weights = [collected([law], half) for law in draws[0].laws]
+    values = []
+    for counts in draws:
+        alike = _normalised(np.broadcast_to(counts.pooled, (1, 2, BINS)))
+        values.append(log_likelihood(counts, half, alike, weights)[0][0])
+    return float(np.mean(values))
 
 
 def bin_scores(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Counts:
@@ -416,7 +459,8 @@ def bin_scores(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Count
     tuple size.
     """
     bins = np.empty(len(scores), np.int64)
-    bins[np.argsort(scores, kind="stable")] = np.arange(len(scores)) * BINS // len(scores)
+    order = np.argsort(scores, kind="stable")
+    bins[order] = np.arange(len(scores)) * BINS // len(scores)
     bins_of_tuples = []
     for size in laws:
         tuples = sample.tuples[sample.sizes == size, :size]
@@ -480,10 +524,8 @@ def _pattern_cells(
     """
     size = patterns.shape[1]
     every = np.array(list(combinations_with_replacement(range(BINS), size)))
-    repeats = sum(gammaln((every == k).sum(axis=1) + 1) for k in range(BINS))
-    orders = np.exp(gammaln(size + 1) - repeats)
     chances = member_sums(weights, a[every], b[every])[0]
-    expected = numbers.sum() * orders * chances
+    expected = numbers.sum() * _orders(every) * chances
     seen = dict(zip(map(tuple, patterns.tolist()), numbers, strict=True))
     observed = np.array([seen.get(tuple(pattern), 0.0) for pattern in every.tolist()])
 
@@ -491,7 +533,17 @@ def _pattern_cells(
     n_rare = expected[rare].sum()
     if n_rare < EXPECTED:
         return observed[~rare], expected[~rare]
-    return np.append(observed[~rare], observed[rare].sum()), np.append(expected[~rare], n_rare)
+    observed = np.append(observed[~rare], observed[rare].sum())
+    return observed, np.append(expected[~rare], n_rare)
+
+
+def _orders(patterns: Indices) -> Floats:
+    """Return the number of orders of the bins of each pattern (T, M)."""
+    size = patterns.shape[1]
+    repeats = np.zeros(len(patterns))
+    for k in range(BINS):
+        repeats += gammaln((patterns == k).sum(axis=1) + 1)
+    return np.asarray(np.exp(gammaln(size + 1) - repeats))
 
 
 def columns_apart(
@@ -503,18 +555,19 @@ def columns_apart(
     if sparse.issparse(rows) or rows.ndim != 2:
         return []
 
-    def spread(places: Indices) -> NDArray[Any]:
-        """Return rows at different places, spread over all if they are many."""
-        step = 1 + len(places) // LEARN_FROM
-        return np.asarray(rows[np.unique(places)][::step])
-
-    of_members = spread(members)
-    of_unlabeled = spread(unlabeled)
-    both = np.nan_to_num(np.concatenate([of_members, of_unlabeled]), nan=-np.inf)
-    ranks = rankdata(both, axis=0)[: len(of_members)]
+    of_members = _spread(rows, members)
+    of_unlabeled = _spread(rows, unlabeled)
+    both = np.concatenate([of_members, of_unlabeled])
+    ranks = rankdata(np.nan_to_num(both, nan=-np.inf), axis=0)[: len(of_members)]
     areas = (ranks.mean(axis=0) - (len(of_members) + 1) / 2) / len(of_unlabeled)
     best = np.argsort(-np.abs(areas - 0.5), kind="stable")[:count]
     return [(int(column), float(max(areas[column], 1 - areas[column]))) for column in best]
+
+
+def _spread(rows: NDArray[Any], places: Indices) -> NDArray[Any]:
+    """Return rows at different places, spread over all if they are many."""
+    step = 1 + len(places) // LEARN_FROM
+    return np.asarray(rows[np.unique(places)][::step])
 
 
 def _ends(
@@ -528,11 +581,16 @@ def _ends(
     last = int(inside[-1])
 
     def crossing(within: int, outside: int) -> float:
-        part = (threshold - deviance[within]) / (deviance[outside] - deviance[within])
+        rise = deviance[outside] - deviance[within]
+        part = (threshold - deviance[within]) / rise
         return float(expit(points[within] + part * (points[outside] - points[within])))
 
-    low = crossing(first, first - 1) if first else (0.5 if symmetric else 0.0)
-    high = crossing(last, last + 1) if last < len(points) - 1 else 1.0
+    low = 0.5 if symmetric else 0.0
+    high = 1.0
+    if first > 0:
+        low = crossing(first, first - 1)
+    if last < len(points) - 1:
+        high = crossing(last, last + 1)
     return low, high
 
 

@@ -261,10 +261,9 @@ class Sample:
             return Sample(self.rows, bags)
         places = np.full(self.rows.shape[0], -1)
         places[used] = np.arange(len(used))
-        parts = [Part(places[part.tuples], part.law) for part in bags.parts]
-        return Sample(
-            self.rows[used], replace(bags, parts=tuple(parts), unlabeled=places[bags.unlabeled])
-        )
+        parts = tuple(Part(places[part.tuples], part.law) for part in bags.parts)
+        moved = replace(bags, parts=parts, unlabeled=places[bags.unlabeled])
+        return Sample(self.rows[used], moved)
 
     def put_back(self) -> Sample:
         """Return the sample with the members of the tuples among the unlabeled rows as well."""

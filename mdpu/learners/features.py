@@ -52,28 +52,24 @@ class Standardisation:
         If there are many rows, `SEEN` of them, spread over all, are used.
         """
         x = flat(rows[:: max(1, len(rows) // SEEN)])
-        inner = x
-        if np.isnan(x).any():
-            middle = np.nan_to_num(np.nanmedian(np.where(np.isnan(x).all(axis=0), 0.0, x), axis=0))
-            inner = np.where(np.isnan(x), middle, x)
+        inner = _without_gaps(x)
         low, high = np.percentile(inner, [5, 95], axis=0)
         clipped = np.clip(inner, low, high)
         centre = clipped.mean(axis=0)
         scale = clipped.std(axis=0)
         scale = np.where(scale > 0, scale, inner.std(axis=0))
         learned = cls(centre, np.where(scale > 0, scale, 1.0))
-        # Pixels share a unit: one scale for all, so that dead ones are not blown up. Columns of a
-        # table do not.
-        pixels = rows.ndim > 2 or rows.dtype == np.uint8
-        most = 2 * COMPONENTS if pixels else WIDE
-        if components is None or len(x) <= components or np.count_nonzero(scale) <= most:
+
+        are_pixels = rows.ndim > 2 or rows.dtype == np.uint8
+        widest = 2 * COMPONENTS if are_pixels else WIDE
+        if components is None or len(x) <= components or np.count_nonzero(scale) <= widest:
             return learned
-        if pixels:
-            learned = cls(centre, np.full_like(centre, np.sqrt((learned.scale**2).mean()) or 1.0))
-        z = learned(x)
-        directions = np.linalg.eigh(z.T @ z / len(z))[1][:, : -components - 1 : -1]
-        unit = np.sqrt(((z @ directions) ** 2).mean()) or 1.0
-        return cls(centre, learned.scale, directions / unit)
+        if are_pixels:
+            # They share a unit: one scale for all, so that dead ones are not blown up. Columns of a
+            # table do not.
+            common = np.sqrt((learned.scale**2).mean()) or 1.0
+            learned = cls(centre, np.full_like(centre, common))
+        return cls(centre, learned.scale, _directions(learned(x), components))
 
     def __call__(self, rows: NDArray[Any]) -> Floats:
         """Return standardised rows, (N, d) or (N, components)."""
@@ -81,8 +77,28 @@ class Standardisation:
         for first in range(0, max(1, len(rows)), PART):
             z = (flat(rows[first : first + PART]) - self.centre) / self.scale
             z = np.nan_to_num(np.clip(z, -BOUND, BOUND))
-            parts.append(z if self.directions is None else z @ self.directions)
+            if self.directions is not None:
+                z = z @ self.directions
+            parts.append(z)
         return np.concatenate(parts)
+
+
+def _without_gaps(x: Floats) -> Floats:
+    """Return rows (N, d) whose missing values are the median of their column."""
+    missing = np.isnan(x)
+    if not missing.any():
+        return x
+    empty = missing.all(axis=0)
+    middle = np.nan_to_num(np.nanmedian(np.where(empty, 0.0, x), axis=0))
+    return np.where(missing, middle, x)
+
+
+def _directions(z: Floats, components: int) -> Floats:
+    """Return principal components (d, components) of standardised rows, with one common scale."""
+    vectors = np.linalg.eigh(z.T @ z / len(z))[1]  # from small to large variance
+    directions = vectors[:, : -components - 1 : -1]
+    unit = np.sqrt(((z @ directions) ** 2).mean()) or 1.0
+    return directions / unit
 
 
 def flat(rows: NDArray[Any]) -> Floats:
@@ -97,12 +113,15 @@ def kernel_maps(
     (Nystroem).
     """
     draws = Stream(seed, "kernel")
-    part = rows[draws.permutation(len(rows))[: 5 * KERNEL]]
-    # mean squared distance
-    spread = 2 * float(((part - part.mean(axis=0)) ** 2).sum(axis=1).mean()) or 1.0
+    chosen = draws.permutation(len(rows))[: 5 * KERNEL]
+    part = rows[chosen]
+    from_mean = ((part - part.mean(axis=0)) ** 2).sum(axis=1)
+    distance = 2 * float(from_mean.mean()) or 1.0  # mean of its square, between two rows
     state = int(draws.integers(2**31 - 1, 1)[0])
-    maps = (
-        Nystroem(gamma=1 / (w * spread), n_components=min(KERNEL, len(part)), random_state=state)
-        for w in widths
-    )
-    return [one.set_output(transform="default").fit(part) for one in maps]
+    components = min(KERNEL, len(part))
+    maps = []
+    for width in widths:
+        gamma = 1 / (width * distance)
+        kernel = Nystroem(gamma=gamma, n_components=components, random_state=state)
+        maps.append(kernel.set_output(transform="default").fit(part))
+    return maps

@@ -102,45 +102,51 @@ def cross_fit(
         symmetric law is the same for a score and its negative, so folds choose signs at random.
     """
     pairs, tuple_folds, unlabeled_folds = split_folds(bags, seed, folds, at_most)
-    rows = bags.n_rows
-    problems = [
-        (
-            Objective(kept, prior, rows, Stream(seed, "groups", fold)),
-            Objective(held, prior, rows, Stream(seed, "held-out groups", fold)),
-        )
-        for fold, (kept, held) in enumerate(pairs)
-    ]
-    best = None
+    learned = []
+    held_out = []
+    for fold, (kept, held) in enumerate(pairs):
+        learned.append(Objective(kept, prior, bags.n_rows, Stream(seed, "groups", fold)))
+        groups = Stream(seed, "held-out groups", fold)
+        held_out.append(Objective(held, prior, bags.n_rows, groups))
+
+    least = np.inf
     for number, features in enumerate(candidates):
-        paths = [_path(features, learned, prior, ridges) for learned, _ in problems]
+        paths = [_path(features, objective, prior, ridges) for objective in learned]
         for place, ridge in enumerate(ridges):
             models = [path[place] for path in paths]
-            losses = [
-                held.bag_loss(_at(features, model))
-                for (_, held), model in zip(problems, models, strict=True)
-            ]
-            if best is None or np.mean(losses) < best[0]:
-                best = float(np.mean(losses)), number, ridge, np.stack(models)
-    assert best is not None
-    loss, number, ridge, chosen = best
+            loss = _held_out_loss(features, models, held_out)
+            if loss < least:
+                least = loss
+                best = number, ridge, np.stack(models)
+
+    number, ridge, chosen = best
     everywhere = np.stack([_at(candidates[number], model) for model in chosen])  # (folds, N)
     if aligned:
-        signs = _signs(everywhere[:, bags.unlabeled])
-        chosen, everywhere = chosen * signs[:, None], everywhere * signs[:, None]
+        signs = _signs(everywhere[:, bags.unlabeled])[:, None]
+        chosen = chosen * signs
+        everywhere = everywhere * signs
+    tuple_scores = []
+    for fold_of_tuple, part in zip(tuple_folds, bags.parts, strict=True):
+        tuple_scores.append(everywhere[fold_of_tuple[:, None], part.tuples])
     return CrossFit(
-        number,
-        ridge,
-        loss,
-        chosen[:, :-1],
-        chosen[:, -1],
-        [
-            everywhere[own[:, None], part.tuples]
-            for own, part in zip(tuple_folds, bags.parts, strict=True)
-        ],
-        everywhere[unlabeled_folds, bags.unlabeled],
-        tuple_folds,
-        unlabeled_folds,
+        features=number,
+        ridge=ridge,
+        loss=least,
+        coefficients=chosen[:, :-1],
+        intercepts=chosen[:, -1],
+        tuple_scores=tuple_scores,
+        unlabeled_scores=everywhere[unlabeled_folds, bags.unlabeled],
+        tuple_folds=tuple_folds,
+        unlabeled_folds=unlabeled_folds,
     )
+
+
+def _held_out_loss(features: Any, models: Sequence[Floats], held_out: Sequence[Objective]) -> float:
+    """Return the mean loss of the folds' models on what each did not see."""
+    losses = []
+    for model, objective in zip(models, held_out, strict=True):
+        losses.append(objective.bag_loss(_at(features, model)))
+    return float(np.mean(losses))
 
 
 def split_folds(
@@ -158,12 +164,13 @@ def split_folds(
     unlabeled_folds = stream.permutation(len(bags.unlabeled)) % folds
     pairs = []
     for fold in range(folds):
-        held = bags.select([own == fold for own in tuple_folds], unlabeled_folds == fold)
-        kept = _without_rows_of(
-            held, bags, [own != fold for own in tuple_folds], unlabeled_folds != fold, at_most
-        )
-        # with a single tuple, no fold can be without it
-        pairs.append((kept if kept.n else bags, held))
+        inside = [part == fold for part in tuple_folds]
+        outside = [part != fold for part in tuple_folds]
+        held = bags.select(inside, unlabeled_folds == fold)
+        kept = _without_rows_of(held, bags, outside, unlabeled_folds != fold, at_most)
+        if kept.n == 0:  # with a single tuple, no fold can be without it
+            kept = bags
+        pairs.append((kept, held))
     return pairs, tuple_folds, unlabeled_folds
 
 
@@ -179,23 +186,26 @@ def _without_rows_of(
     """
     seen = np.zeros(bags.n_rows, bool)
     seen[held.unlabeled] = True
-    for part in held.parts:
-        seen[part.tuples] = True
+    seen[held.members] = True
+
+    def free(chosen: NDArray[np.bool_], sees: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return what is chosen and unseen, or all in a small pool, where rows recur too often to
+        be left out.
+        """
+        unseen = chosen & ~sees
+        return unseen if 2 * unseen.sum() >= chosen.sum() else chosen
+
     masks = []
     for mask, part in zip(tuples, bags.parts, strict=True):
-        free = mask & ~seen[part.tuples].any(axis=1)
-        # a small pool, where rows recur too often to be left out
-        free = free if 2 * free.sum() >= mask.sum() else mask
+        chosen = free(mask, np.asarray(seen[part.tuples].any(axis=1)))
         if at_most is not None:
-            free &= np.cumsum(free) <= max(1, at_most * len(part.tuples) // bags.n)
-        masks.append(free)
-    free_unlabeled = unlabeled & ~seen[bags.unlabeled]
-    free_unlabeled = free_unlabeled if 2 * free_unlabeled.sum() >= unlabeled.sum() else unlabeled
+            chosen &= np.cumsum(chosen) <= max(1, at_most * len(part.tuples) // bags.n)
+        masks.append(chosen)
+    rest = free(unlabeled, seen[bags.unlabeled])
     if at_most is not None:
-        free_unlabeled &= np.cumsum(free_unlabeled) <= max(
-            2 * at_most, at_most * len(bags.unlabeled) // bags.n
-        )
-    return bags.select(masks, free_unlabeled)
+        most = max(2 * at_most, at_most * len(bags.unlabeled) // bags.n)
+        rest &= np.cumsum(rest) <= most
+    return bags.select(masks, rest)
 
 
 def _at(features: Any, model: Floats) -> Floats:
@@ -241,7 +251,7 @@ def start(features: Any, objective: Objective, prior: float) -> Floats:
     """Return a model (d + 1,) to start from: a constant, or `second_moments` where that is nearly a
     saddle.
     """
-    if any(abs(part.law.coefficients(prior).denominator) >= NEAR for part in objective.bags.parts):
+    if any(abs(law.coefficients(prior).denominator) >= NEAR for law in objective.bags.laws):
         return _constant(features, prior)
     return second_moments(features, objective, prior)
 
@@ -259,31 +269,16 @@ def second_moments(features: Any, objective: Objective, prior: float) -> Floats:
     pi^2 and delta the difference of the class means. The leading eigenvector is a direction, and
     slope and intercept are fitted to the objective.
     """
-    flat = _constant(features, prior)
-    parts = [part for part in objective.bags.parts if part.tuples.shape[1] > 1]
-    if not parts:
-        return flat
+    constant = _constant(features, prior)
+    if all(law.size == 1 for law in objective.bags.laws):
+        return constant
     whiten, mean = _whitening(features, objective.bags)  # (d, C), (d,)
-    moment = np.zeros((whiten.shape[1],) * 2)
-    first = np.zeros(whiten.shape[1])
-    for part in parts:
-        size = part.tuples.shape[1]
-        z = features[part.tuples.ravel()] @ whiten - mean @ whiten
-        z = np.asarray(z).reshape(-1, size, whiten.shape[1])  # (n, M, C)
-        k = np.arange(size + 1)
-        both = k * (k - 1) / (size * (size - 1))  # P[two given members are positive | k positives]
-        share = part.law.coefficients(prior).a
-        kappa = float(part.law.counts(prior) @ both) - 2 * prior * share + prior**2
-        total = z.sum(axis=1)
-        pairs = (total.T @ total - np.einsum("nmc,nmd->cd", z, z)) / (size * (size - 1))
-        moment += np.sign(kappa) * pairs / objective.bags.n
-        first += np.sign(share - prior) * z.mean(axis=1).sum(axis=0) / objective.bags.n
-    leading = np.linalg.eigh((moment + moment.T) / 2)[1][:, -1]
-    best = flat
-    least = objective(_at(features, flat))[0]
-    for direction in (leading, -leading, first / max(float(np.linalg.norm(first)), 1e-12)):
+    best = constant
+    least = objective(_at(features, constant))[0]
+    for direction in _directions(features, objective.bags, prior, whiten, mean):
         coefficients = whiten @ direction
-        line = np.asarray(features @ coefficients) - float(mean @ coefficients)
+        offset = float(mean @ coefficients)
+        line = np.asarray(features @ coefficients) - offset
 
         def along(ab: Floats, line: Floats = line) -> tuple[float, Floats]:
             value, by_score = objective(ab[0] * line + ab[1])
@@ -294,9 +289,42 @@ def second_moments(features: Any, objective: Objective, prior: float) -> Floats:
         )
         if fitted.fun < least:
             slope, shift = fitted.x
-            best = np.append(slope * coefficients, shift - slope * float(mean @ coefficients))
+            best = np.append(slope * coefficients, shift - slope * offset)
             least = float(fitted.fun)
     return best
+
+
+def _directions(
+    features: Any, bags: Bags, prior: float, whiten: Floats, mean: Floats
+) -> list[Floats]:
+    """Return the directions, in whitened features, in which the classes may differ: both signs of
+    the leading eigenvector, and that of the members' mean.
+    """
+    width = whiten.shape[1]
+    moment = np.zeros((width, width))
+    first = np.zeros(width)
+    for part in bags.parts:
+        size = part.law.size
+        if size == 1:
+            continue
+        z = features[part.tuples.ravel()] @ whiten - mean @ whiten
+        z = np.asarray(z).reshape(-1, size, width)  # (n, M, C)
+        share = part.law.coefficients(prior).a
+        kappa = _both_positive(part.law, prior) - 2 * prior * share + prior**2
+        total = z.sum(axis=1)
+        of_others = total.T @ total - np.einsum("nmc,nmd->cd", z, z)
+        pairs = of_others / (size * (size - 1))
+        moment += np.sign(kappa) * pairs / bags.n
+        first += np.sign(share - prior) * z.mean(axis=1).sum(axis=0) / bags.n
+    leading = np.linalg.eigh((moment + moment.T) / 2)[1][:, -1]
+    return [leading, -leading, first / max(float(np.linalg.norm(first)), 1e-12)]
+
+
+def _both_positive(law: Law, prior: float) -> float:
+    """Return P11, the probability that two given members of a tuple are positive."""
+    k = np.arange(law.size + 1)
+    given_k = k * (k - 1) / (law.size * (law.size - 1))
+    return float(law.counts(prior) @ given_k)
 
 
 def network_start(
@@ -329,22 +357,19 @@ def network_start(
         or law.marginal_information(prior) > FEW * law.joint_information(prior)
     ):
         return None
-    used, own = only_used(rows, sample)
+    used, data = only_used(rows, sample)
     features = Standardisation.learn(used)(used)
-    bags = Bags.of(own, lambda size: law)
-    line = (
-        features
-        @ second_moments(features, Objective(bags, prior, len(used), Stream(seed, "start")), prior)[
-            :-1
-        ]
-    )
+    bags = Bags.of(data, lambda size: law)
+    objective = Objective(bags, prior, len(used), Stream(seed, "start"))
+    coefficients = second_moments(features, objective, prior)[:-1]
+    line = features @ coefficients
     deviation = line[bags.unlabeled].std()
     if deviation == 0:
         return None
     line = line / deviation
     scores = np.zeros(len(rows))
-    for places, own_places in ((sample.tuples, own.tuples), (sample.unlabeled, own.unlabeled)):
-        scores[places] = line[own_places]
+    scores[sample.tuples] = line[data.tuples]
+    scores[sample.unlabeled] = line[data.unlabeled]
     return scores + shifted(line[bags.unlabeled], prior)
 
 

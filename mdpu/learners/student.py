@@ -180,19 +180,23 @@ def check_student(student: Any) -> Any:
     return student
 
 
-def soft_labels(fit: CrossFit, bags: Bags, prior: float) -> tuple[list[Floats], Floats]:
-    """Return the probability of being positive of each member, and of each unlabeled row, from
-    held-out scores.
+def soft_labels(fit: CrossFit, bags: Bags, prior: float) -> tuple[Floats, Floats]:
+    """Return the probability of being positive of each member, in the order of `Bags.members`, and
+    of each unlabeled row, from held-out scores.
 
     The scores are shifted so that the mean over the unlabeled rows is the prior. Complete bags have
     none of these.
     """
     shift = shifted(fit.unlabeled_scores, prior)
-    members = []
-    for part, scores in zip(bags.parts, fit.tuple_scores, strict=True):
-        members.append(posteriors(weights_at(part.law, prior), scores + shift)[1])
-    unlabeled = fit.unlabeled_scores[:0] if bags.complete else fit.unlabeled_scores
-    return members, np.asarray(expit(unlabeled + shift))
+    of_members = []
+    for law, scores in zip(bags.laws, fit.tuple_scores, strict=True):
+        _, probabilities = posteriors(weights_at(law, prior), scores + shift)
+        of_members.append(probabilities.ravel())
+
+    unlabeled = fit.unlabeled_scores
+    if bags.complete:
+        unlabeled = unlabeled[:0]
+    return np.concatenate(of_members), np.asarray(expit(unlabeled + shift))
 
 
 @dataclass(frozen=True)
@@ -239,27 +243,30 @@ class Student(Learner):
 
     def _learn_from_sparse(self, sample: Sample, prior: float, seed: int | str) -> StudentScore:
         n_columns = sample.rows.shape[1]
+        n_topics = max(1, min(TOPICS, n_columns - 1))
         state = int(Stream(seed, "projection").integers(2**31 - 1, 1)[0])
-        project = TruncatedSVD(max(1, min(TOPICS, n_columns - 1)), random_state=state)
-        project.set_output(transform="default").fit(sample.rows)
+        project = TruncatedSVD(n_topics, random_state=state)
+        project.set_output(transform="default")
+        project.fit(sample.rows)
         dense = replace(sample, rows=project.transform(sample.rows))
         return replace(self._learn(dense, prior, seed), project=project)
 
     def _learn(self, sample: Sample, prior: float, seed: int | str) -> StudentScore:
-        bags = sample.bags
         teacher = fit_teacher(sample, prior, seed)
-        of_members, of_unlabeled = soft_labels(teacher.fit, bags, prior)
-        positive = np.concatenate([*(shares.ravel() for shares in of_members), of_unlabeled])
-        places = np.concatenate([bags.members, bags.unlabeled[: len(of_unlabeled)]])
+        of_members, of_unlabeled = soft_labels(teacher.fit, sample.bags, prior)
+        positive = np.concatenate([of_members, of_unlabeled])
+        unlabeled = sample.bags.unlabeled[: len(of_unlabeled)]
+        rows = sample.rows[np.concatenate([sample.bags.members, unlabeled])]
+        if sample.is_sparse:
+            twice = sparse.vstack([rows, rows])
+        else:
+            flat = rows.reshape(len(rows), -1)
+            twice = np.concatenate([flat, flat])
 
-        seen = sample.rows[places]
-        if not sample.is_sparse:
-            seen = seen.reshape(len(seen), -1)
-        stack: Any = sparse.vstack if sample.is_sparse else np.concatenate
-        labels = np.repeat([1, -1], len(places))
+        labels = np.repeat([1, -1], len(positive))
         weights = np.concatenate([positive, 1 - positive])
         student = _seeded(clone(check_student(self.classifier)), seed)
-        student.fit(stack([seen, seen]), labels, **{_weight_name(student): weights})
+        student.fit(twice, labels, **{_weight_name(student): weights})
         return StudentScore(student, float(logit(prior) - logit(positive.mean())))
 
 
