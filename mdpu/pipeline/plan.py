@@ -526,12 +526,14 @@ class Plan:
         """Return the plan with the checksums of a user's own images, as far as their descriptions
         are there.
         """
-        unknown = [name for name in self.datasets if self.checksum(name) is None]
-        paths = {name: self.layout.images(name).with_suffix(".json") for name in unknown}
-        found = {
-            name: str(read_json(path)["checksum"]) for name, path in paths.items() if path.exists()
-        }
-        return Plan(self.config, {**self._checksums, **found}) if found else self
+        checksums = dict(self._checksums)
+        for name in self.datasets:
+            description = self.layout.images(name).with_suffix(".json")
+            if self.checksum(name) is None and description.exists():
+                checksums[name] = str(read_json(description)["checksum"])
+        if checksums == self._checksums:
+            return self
+        return Plan(self.config, checksums)
 
     def drawing(self, split: str) -> dict[str, Any]:
         """Return how the tuples and unlabeled images of a split are drawn, ready for JSON, with

@@ -31,16 +31,16 @@ def training_lines(runs: pd.DataFrame) -> list[dict[str, Any]]:
     and the ``runs`` by name. `runs` are as `mdpu.pipeline.evaluate.provenance.describe_runs`
     returns them.
     """
-    days = runs.assign(day=runs["date"].str[:10]).groupby(["device", "precision"], dropna=False)
-    found = days.agg(first=("day", "min"), last=("day", "max"), runs=("run", list)).reset_index()
-    lines: list[dict[Any, Any]] = found.sort_values("first", kind="stable").to_dict("records")
-    letters = (
-        letter + turn
-        for turn in ("", *map(str, range(2, 1000)))
-        for letter in string.ascii_uppercase
-    )
-    # A, ..., Z, A2, ...
-    return [{"letter": letter, **line} for letter, line in zip(letters, lines, strict=False)]
+    days = runs.assign(day=runs["date"].str[:10])
+    groups = days.groupby(["device", "precision"], dropna=False)
+    lines = groups.agg(first=("day", "min"), last=("day", "max"), runs=("run", list))
+    lines = lines.reset_index().sort_values("first", kind="stable")
+    lettered: list[dict[Any, Any]] = []
+    for place, line in enumerate(lines.to_dict("records")):
+        turn, letter = divmod(place, len(string.ascii_uppercase))
+        number = str(turn + 1) if turn else ""  # A, ..., Z, A2, ...
+        lettered.append({"letter": string.ascii_uppercase[letter] + number, **line})
+    return lettered
 
 
 def cell_lines(

@@ -75,15 +75,18 @@ def specification_curve(panel: Panel, rule: Any) -> Curve:
     first.
     """
     places = np.array(places_tried(panel), dtype=int)
-    own = Panel([panel.readings[place] for place in places], panel.cells, panel.trials[places])
-    number = np.isfinite(own.trials).sum(axis=2)
-    gaps = np.nansum(own.finished, axis=2) / np.where(number, number, np.nan) - own.published[0]
+    readings = [panel.readings[place] for place in places]
+    tried = Panel(readings, panel.cells, panel.trials[places])
+    n_trials = np.isfinite(tried.trials).sum(axis=2)
+    means = np.nansum(tried.finished, axis=2) / np.where(n_trials, n_trials, np.nan)
+    gaps = means - tried.published[0]
+    judged = verdicts(tried, rule)
+
     order = np.argsort(np.nanmedian(gaps, axis=1), kind="stable")
-    rows = np.lexsort((-np.nanmean(gaps, axis=0), -(number > 0).sum(axis=0)))
-    judged = verdicts(own, rule)
-    return Curve(
-        [own.readings[place] for place in order], gaps[order][:, rows], judged[order][:, rows]
-    )
+    n_readings = (n_trials > 0).sum(axis=0)
+    rows = np.lexsort((-np.nanmean(gaps, axis=0), -n_readings))
+    in_order = [readings[place] for place in order]
+    return Curve(in_order, gaps[order][:, rows], judged[order][:, rows])
 
 
 def specification_columns(panel: Panel, readings: Readings, rule: Any) -> pd.DataFrame:

@@ -179,13 +179,18 @@ def sections(plan: Plan) -> dict[str, list[dict[str, Any]]]:
     """Return the section of each experiment for the report, tables first, by the key in `PARTS` of
     its part.
     """
-    groups: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
+    parts: dict[str, list[dict[str, Any]]] = {part: [] for part in PARTS}
     files = {name: outputs(plan, name) for name in plan.experiments}
-    for name in sorted(files, key=lambda name: files[name][0].suffix != ".csv"):
+
+    def is_figure(name: str) -> bool:
+        return files[name][0].suffix != ".csv"
+
+    for name in sorted(files, key=is_figure):
         experiment = plan.experiment(name)
-        section = load_kind(experiment.kind).section(plan, experiment, files[name])
-        groups[experiment.part].append({"downloads": downloads(files[name]), **section})
-    return groups
+        kind = load_kind(experiment.kind)
+        section = kind.section(plan, experiment, files[name])
+        parts[experiment.part].append({"downloads": downloads(files[name]), **section})
+    return parts
 
 
 def reported(plan: Plan, experiment: Experiment, metrics: Path) -> pd.DataFrame:
@@ -217,4 +222,11 @@ def figure_kind(
         return figure_section(plan, experiment, say(experiment), outputs[0])
 
     say = caption if callable(caption) else lambda experiment: caption
-    return Kind(write=write, section=section, reads=reads, files=files, caption=say, **contract)
+    return Kind(
+        write=write,
+        section=section,
+        reads=reads,
+        files=files,
+        caption=say,
+        **contract,
+    )

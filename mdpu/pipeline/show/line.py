@@ -106,10 +106,13 @@ def _arrange(
 
     A row has a panel of each dataset, if there is one of each for all values.
     """
-    values = sorted(set(accuracies[axes_of_panels].itertuples(index=False, name=None)))
-    there = set(accuracies[["dataset", *axes_of_panels]].itertuples(index=False, name=None))
-    panels = [(dataset, *row) for row, dataset in itertools.product(values, datasets)]
-    panels = [panel for panel in panels if panel in there]
+    columns = accuracies[["dataset", *axes_of_panels]]
+    measured = set(columns.itertuples(index=False, name=None))
+    values = sorted({row[1:] for row in measured})
+    panels = []
+    for axes, dataset in itertools.product(values, datasets):
+        if (dataset, *axes) in measured:
+            panels.append((dataset, *axes))
     if len(datasets) > 1 and len(panels) == len(values) * len(datasets):
         return panels, len(datasets)
     return panels, drawing.panel_columns(len(panels))
