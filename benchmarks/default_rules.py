@@ -1,9 +1,9 @@
-"""The candidate rules of `learner="auto"` on the draws of ``default_learner.py``, by half and kind
-of data.
+"""The candidate rules of `learner="auto"` on the draws of ``default_learner.py``.
 
-For each rule: accuracy in points less the best single learner of the draw (mean, worst, share more
-than 4 below), the mean less `student` with its standard error over draws, and seconds of its fits.
-Only half A may choose a rule.
+A line of the CSV is a rule on a draw: its accuracy in %, and processor seconds of its trainings. It
+prints, by half and kind of data, accuracy in points less the best single learner of the draw (mean,
+worst, share more than 4 below), the mean less `student` with its standard error over draws, and
+seconds. Only half A may choose a rule.
 
     python benchmarks/default_rules.py draws.csv
 """
@@ -16,7 +16,10 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from mdpu.learners.choice import PICTURES_FROM
+
 LEARNERS = ("student", "linear", "network")
+DRAW = ("draw", "set", "half", "kind", "law", "size", "prior", "told", "n")
 PRIOR_ON_STUDENT = 8.0  # bags that the start of the stacking weights counts as
 
 
@@ -52,6 +55,13 @@ def stacked(losses, default):
     return dict(zip(names, np.exp(free - np.logaddexp.reduce(free)), strict=True))
 
 
+def named_by_default(line):
+    """Return the learner that ``auto`` names for a draw, by `mdpu.learners.choice`."""
+    if line["kind"] == "pictures" and line["n"] >= PICTURES_FROM:
+        return "network"
+    return "student"
+
+
 def rules_of(line, kept):
     """Return the accuracy and the number of trainings' seconds of each rule."""
     names = [name for name in LEARNERS if name in kept]
@@ -67,6 +77,8 @@ def rules_of(line, kept):
     alike = dict.fromkeys(names, 1.0)
     rules = {name: (line[name], once[name]) for name in names}
     rules["by kind"] = (line[default], once[default])
+    named = named_by_default(line)
+    rules["auto"] = (line[named], once[named])
     rules["mean, alike"] = (mixed(alike), every)
     rules["mean, default twice"] = (mixed({**alike, default: 2.0}), every)
     if not line["folds"]:
@@ -74,7 +86,7 @@ def rules_of(line, kept):
 
     losses = {name: kept[f"{name} by bag"] for name in names}
     chosen = left_if_better(losses, default)
-    rules["auto today"] = (line["auto"], 0.75 * every + once[line["chosen"]])
+    rules["least loss on a quarter"] = (line["auto"], 0.75 * every + once[line["chosen"]])
     rules["left by one error"] = (line[chosen], 3 * every + once[chosen])
     rules["stacking"] = (mixed(stacked(losses, default)), 4 * every)
     return rules
@@ -87,44 +99,48 @@ def lines_of(paths):
             yield path, line
 
 
-def main():
-    """Print the table of each half and kind of data."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("draws", type=Path, nargs="+")
-    rows = []
-    for path, line in lines_of(parser.parse_args().draws):
+def lines_of_rules(paths):
+    """Yield a line per draw and rule, with the accuracy in points less two others."""
+    for path, line in lines_of(paths):
         with np.load(path.with_suffix("") / f"{line['draw']}-{line['set']}.npz") as kept:
             rules = rules_of(line, dict(kept))
         best = max(rules[name][0] for name in LEARNERS if name in rules)
         for rule, (accuracy, seconds) in rules.items():
-            measures = {
-                "regret": accuracy - best,
-                "less": accuracy - rules["student"][0],
+            yield {
+                **{name: line[name] for name in DRAW},
+                "rule": rule,
+                "accuracy": accuracy,
                 "seconds": seconds,
+                "regret": accuracy - best,
+                "less_student": accuracy - rules["student"][0],
             }
-            rows.append(
-                {
-                    "half": line["half"],
-                    "kind": line["kind"],
-                    "rule": rule,
-                    "set": line["set"],
-                    **measures,
-                }
-            )
-    frame = pd.DataFrame(rows)
-    everything = frame.assign(kind="all")
-    grouped = pd.concat([everything, frame]).groupby(["half", "kind", "rule"], sort=False)
-    table = grouped.agg(
+
+
+def summarised(rules):
+    """Return the measures of each rule by half and kind of data."""
+    everything = rules.assign(kind="all")
+    grouped = pd.concat([everything, rules]).groupby(["half", "kind", "rule"], sort=False)
+    return grouped.agg(
         draws=("regret", "size"),
         sets=("set", "nunique"),
         mean=("regret", "mean"),
         worst=("regret", "min"),
         below_4=("regret", lambda regret: 100 * (regret < -4).mean()),
-        less_student=("less", "mean"),
-        error=("less", "sem"),
+        less_student=("less_student", "mean"),
+        error=("less_student", "sem"),
         seconds=("seconds", "mean"),
     )
-    print(table.round(2).to_string())
+
+
+def main():
+    """Write the CSV, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("draws", type=Path, nargs="+")
+    parser.add_argument("--out", type=Path, default=Path("results/reference/default_rules.csv"))
+    arguments = parser.parse_args()
+    rules = pd.DataFrame(lines_of_rules(arguments.draws))
+    rules.round(3).to_csv(arguments.out, index=False)
+    print(summarised(rules).round(2).to_string())
 
 
 if __name__ == "__main__":

@@ -2,11 +2,8 @@ r"""Learners of `MDPUClassifier` on real and drawn sets: told the prior, without
 
 A line of the CSV is a learner on one sample of a cell: its accuracy in %, on rows set aside and
 weighted to the prior, and processor seconds of the training. All are told the prior but
-``default``, the learner that ``auto`` chose without it; where `fit` refuses, its accuracy is empty.
-``auto`` names what was chosen, which stands for this learner too, and so do the ``by ...``, which
-choose by other measures of the same held-out tuples: the error rate (Eq. 11), the bag risk, and
-proxy accuracy and proxy AUC of the PU literature, for which members are positive and unlabeled rows
-negative. ``abs`` is the paper's ABS with the classifier's network. ``copied`` is gradient boosting
+``default``, the learner that ``auto`` names, without it; where `fit` refuses, its accuracy is
+empty. ``abs`` is the paper's ABS with the classifier's network. ``copied`` is gradient boosting
 with every member as a positive and every unlabeled row as a negative; ``uu`` are the same scores
 cut where the prior's share of the unlabeled rows lies above. ``labels`` is gradient boosting on the
 unlabeled rows with their labels.
@@ -18,32 +15,27 @@ CSV has are kept.
         --magic magic_train.csv --reviews finegrained.txt --mnist mnist.npz
 """
 
-import contextlib
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
-from unittest import mock
 
 import numpy as np
 from scipy import sparse
 from shared import Lines, Table, parser_of, read_table
 from sklearn.base import ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier, Network
 from mdpu.law import Law
-from mdpu.learners import choice
-from mdpu.learners.joint import held_out_loss
+from mdpu.learners.choice import default_learner
 from mdpu.learners.student import DEFAULT
 from mdpu.randomness import Stream
-from mdpu.sample import Bags
-from mdpu.scores import estimated_risk
+from mdpu.sample import Sample
 
 
 class Cell(NamedTuple):
@@ -90,7 +82,6 @@ CELLS = [
 ]
 TRIALS = 3
 ONE_TRIAL = 10_000  # tuples, from which on a cell has one trial
-COMPARED = ("student", "linear", "network")  # by ``auto``, in this order
 
 
 @dataclass(frozen=True)
@@ -124,7 +115,7 @@ class Trial:
 
 
 class Result(NamedTuple):
-    """A learner, the one it chose or trained, its accuracy in % and processor seconds."""
+    """A learner, the one that was trained, its accuracy in % and processor seconds."""
 
     learner: str
     chosen: str = ""
@@ -132,22 +123,14 @@ class Result(NamedTuple):
     seconds: float | None = None
 
 
-def results(trial: Trial, known: Mapping[str, str]) -> Iterator[Result]:
-    """Yield the results of the learners that are not known, whose choices these are by name."""
-    chosen = known.get("auto")
-    if chosen is None:
-        with watched() as measures:
-            auto = train(trial, "auto", "auto", trial.prior)
-        chosen = auto.chosen
-        yield auto
-        yield from choices_by(measures)
-
-    learners = {"default": chosen, "student": "student", "linear": "linear"}
-    one_size = not (trial.sample.tuples < 0).any()
-    if one_size and not sparse.issparse(trial.table.rows):
+def results(trial: Trial, known: Collection[str]) -> Iterator[Result]:
+    """Yield the results of the learners whose names are not known."""
+    data = Sample.of(trial.table.rows, trial.sample, Law.dominant)
+    learners = {"default": default_learner(data)[0].name, "student": "student", "linear": "linear"}
+    if len(data.bags.parts) == 1 and not data.is_sparse:
         learners |= {"network": Network(), "abs": Network(method="abs")}
     for name, learner in learners.items():
-        if name != chosen and name not in known:
+        if name not in known:
             prior = None if name == "default" else trial.prior
             yield train(trial, name, learner, prior)
 
@@ -174,60 +157,9 @@ def train(trial: Trial, name: str, learner: Any, prior: float | None) -> Result:
     seconds = round(time.process_time() - begun, 2)
 
     if not trained:
-        return Result(name, seconds=seconds)
+        return Result(name, str(learner), seconds=seconds)
     answers = classifier.predict(trial.table.rows[trial.test])
     return Result(name, classifier.learner_.name, trial.accuracy_of(answers), seconds)
-
-
-# -- other measures that could choose a learner ----------------------------------------------------
-
-
-@contextlib.contextmanager
-def watched() -> Iterator[list[dict[str, float]]]:
-    """Yield a list that fills with the other measures of each learner that ``auto`` compares."""
-    measures: list[dict[str, float]] = []
-
-    def watch(scores: np.ndarray, held: Bags, prior: float, seed: int | str) -> float:
-        measures.append(other_measures(scores, held, prior))
-        return held_out_loss(scores, held, prior, seed)
-
-    with mock.patch.object(choice, "held_out_loss", watch):
-        yield measures
-
-
-def other_measures(scores: np.ndarray, held: Bags, prior: float) -> dict[str, float]:
-    """Return what else could choose a learner, lower is better, of scores (N,) on held-out bags."""
-    unlabeled = scores[held.unlabeled]
-    members = np.concatenate([scores[part.tuples].ravel() for part in held.parts])
-
-    error = 0.0
-    bag_risk = 0.0
-    for part in held.parts:
-        share = len(part.tuples) / held.n
-        sample = TupleData(part.tuples, held.unlabeled)
-        error += share * estimated_risk(scores > 0, sample, prior, Law.dominant, 0.95).value
-
-        size = part.tuples.shape[1]
-        positives = (scores[part.tuples] > 0).sum(axis=1)
-        counts = np.bincount(positives, minlength=size + 1) / len(part.tuples)
-        bag_risk += share * float(part.law.bag_risk(counts, (unlabeled > 0).mean(), prior))
-
-    sides = np.repeat([1, 0], [len(members), len(unlabeled)])
-    area = roc_auc_score(sides, np.concatenate([members, unlabeled]))
-    proxy = ((members > 0).mean() + (unlabeled <= 0).mean()) / 2
-    return {
-        "by error": error,
-        "by bag risk": bag_risk,
-        "by proxy accuracy": -proxy,
-        "by proxy AUC": -area,
-    }
-
-
-def choices_by(measures: list[dict[str, float]]) -> Iterator[Result]:
-    """Yield the learner that each measure would have chosen."""
-    for name in measures[0]:
-        values = [of_learner[name] for of_learner in measures]
-        yield Result(name, COMPARED[int(np.argmin(values))])
 
 
 # -- gradient boosting on labels, true or not ------------------------------------------------------
@@ -288,7 +220,7 @@ def main() -> None:
             continue
 
         key = {**cell._asdict(), "sizes": " ".join(map(str, cell.sizes)), "trial": seed}
-        known = {line["learner"]: line["chosen"] for line in lines.of(key)}
+        known = {line["learner"] for line in lines.of(key)}
         for result in results(Trial.draw(table, cell, seed), known):
             lines.add({**key, **result._asdict()})
         print(*key.values(), flush=True)

@@ -629,62 +629,111 @@ def coverage() -> str:
     )
 
 
+LEARNERS = ("student", "linear", "network", "abs", "copied", "uu", "labels")
+
+
 def learners() -> dict[str, str]:
-    """Return accuracies of learners by cell, and how far `auto` is from each, paired by cell."""
+    """Return accuracies of learners by cell, and how far the default is from each."""
     cell = ["set", "sizes", "prior", "n"]
-    names = ["student", "linear", "network", "abs", "copied", "uu", "labels"]
     rows = pd.read_csv(REFERENCE / "learners.csv", dtype={"sizes": str})
-    chosen = rows[rows["learner"] == "auto"]
-    everything = pd.concat([rows, chosen.assign(learner=chosen["chosen"])]).drop_duplicates(
-        [*cell, "trial", "learner"]
-    )
-    by_trial = everything.pivot(index=[*cell, "trial"], columns="learner", values="accuracy")
-    rules = [name for name in by_trial if name.startswith("by ")]
-    for rule in rules:  # that chose a learner
-        own = rows[rows["learner"] == rule].set_index([*cell, "trial"])["chosen"]
-        by_trial[rule] = pd.Series({key: by_trial.loc[key, name] for key, name in own.items()})
-    means = by_trial.groupby(level=cell).mean().reindex(columns=["auto", "default", *names, *rules])
+    by_trial = rows.pivot(index=[*cell, "trial"], columns="learner", values="accuracy")
+    means = by_trial.groupby(level=cell).mean()
     body = []
-    seconds = chosen.groupby(cell)["seconds"].mean()
-    for key, own in by_trial.groupby(level=cell):
+    for key, trials in by_trial.groupby(level=cell):
         name, sizes, prior, n = key
-        known = own["default"].notna().sum()
-        numbers = [
-            "–" if pd.isna(value) else f"{value:.1f}"
-            for value in means.loc[key, ["default", *names]]
-        ]
+        n_known = trials["default"].notna().sum()
+        accuracies = [accuracy(means.loc[key, learner]) for learner in ("default", *LEARNERS)]
         setting = [SETS.get(name, name), sizes.replace(" ", ", "), str(prior), f"{n:,}"]
         constant = f"{100 * max(prior, 1 - prior):.1f}"
-        time = f"{seconds[key]:.1f}"
-        body.append([*setting, f"{known} of {len(own)}", *numbers, constant, time])
-    paired = [
-        [
-            "`default`, where known",
-            (by_trial["auto"] - by_trial["default"]).groupby(level=cell).mean(),
-        ]
-    ]
-    paired += [[f"`{name}`", means["auto"] - means[name]] for name in names]
-    paired += [[f"the choice {rule}", means["auto"] - means[rule]] for rule in rules]
-    paired += [["the best of the three learners", means["auto"] - means[names[:3]].max(axis=1)]]
-    beside = [
-        [name, str(lead.notna().sum()), with_interval(lead.dropna()), f"{lead.min():.1f}"]
-        for name, lead in paired
-    ]
-    titles = [
-        "set",
-        "M",
-        "prior",
-        "n",
-        "known",
-        "default",
-        *(f"`{name}`" for name in names),
-        "constant",
-        "s",
-    ]
+        body.append([*setting, f"{n_known} of {len(trials)}", *accuracies, constant])
+
+    named = [f"`{name}`" for name in LEARNERS]
+    head = ["set", "M", "prior", "n", "known", "default", *named, "constant"]
+    return {"learners": markdown(head, body), "learners-paired": learners_paired(rows, by_trial)}
+
+
+def accuracy(percent: float) -> str:
+    """Return an accuracy as a table shows it."""
+    return "–" if pd.isna(percent) else f"{percent:.1f}"
+
+
+def learners_paired(rows: pd.DataFrame, by_trial: pd.DataFrame) -> str:
+    """Return how far the default, told the prior, is from other learners; paired by cell."""
+    cell = ["set", "sizes", "prior", "n"]
+    named = rows[rows["learner"] == "default"].drop_duplicates(cell).set_index(cell)["chosen"]
+    told = [row[named[key[:-1]]] for key, row in by_trial.iterrows()]
+    by_trial = by_trial.assign(told=told)
+    means = by_trial.groupby(level=cell).mean()
+    without_prior = by_trial["told"] - by_trial["default"]
+    leads = {"itself without the prior, where known": without_prior.groupby(level=cell).mean()}
+    for name in LEARNERS:
+        leads[f"`{name}`"] = means["told"] - means[name]
+    best = means[list(LEARNERS[:3])].max(axis=1)
+    leads["the best of the three learners"] = means["told"] - best
+
+    body = []
+    for name, lead in leads.items():
+        n_cells = str(lead.notna().sum())
+        body.append([name, n_cells, with_interval(lead.dropna()), f"{lead.min():.1f}"])
+    return markdown(["the default less", "cells", "points", "lowest cell"], body)
+
+
+# Rules of `learner="auto"` and what a document calls them.
+RULES = {
+    "auto": "the default",
+    "student": "`student`",
+    "linear": "`linear`",
+    "network": "`network`",
+    "by kind": "`student`, for pictures `network`",
+    "mean, alike": "mean of the probabilities",
+    "mean, default twice": "mean, `student` (pictures: `network`) twice",
+    "least loss on a quarter": "least loss on a quarter of the tuples",
+    "left by one error": "`student`, unless another is better by a standard error",
+    "stacking": "weights by out-of-fold loss",
+}
+
+
+def default_rules() -> dict[str, str]:
+    """Return how far each rule of the default is from the best learner of a draw, by half."""
+    draws = pd.read_csv(REFERENCE / "default_rules.csv")
+    folds = draws[draws["rule"] == "stacking"][["draw", "set"]]
+    rules_on_all = [rule for rule in RULES if (draws["rule"] == rule).sum() > len(folds)]
     return {
-        "learners": markdown(titles, body),
-        "learners-paired": markdown(["`auto` less", "cells", "points", "lowest cell"], beside),
+        "default-rules": rules_by_half(draws, rules_on_all),
+        "default-rules-kinds": rules_by_kind(draws),
+        "default-rules-sets": str(draws["set"].nunique()),
     }
+
+
+def rules_by_half(draws: pd.DataFrame, rules: list[str]) -> str:
+    """Return the regret of rules on each half of the sets, and what a fit takes."""
+    body = []
+    for rule in rules:
+        of_rule = draws[draws["rule"] == rule]
+        line = [RULES[rule]]
+        for half in ("A", "B"):
+            regret = of_rule.loc[of_rule["half"] == half, "regret"]
+            below = 100 * (regret < -4).mean()
+            line += [f"{regret.mean():.2f}", f"{regret.min():.1f}", f"{below:.0f} %"]
+        less = of_rule.loc[of_rule["half"] == "B", "less_student"]
+        line.append(f"{less.mean():+.2f} ± {less.sem():.2f}")
+        line.append(f"{of_rule['seconds'].mean():.1f}")
+        body.append(line)
+    of_half = ["mean", "worst", "more than 4 below"]
+    head = ["rule", *(f"A: {name}" for name in of_half), *(f"B: {name}" for name in of_half)]
+    return markdown([*head, "B: less `student`", "s"], body)
+
+
+def rules_by_kind(draws: pd.DataFrame) -> str:
+    """Return the mean regret of single learners and the default, by kind of data and n."""
+    sizes = pd.cut(draws["n"], [0, 300, 1000, 5000], labels=["to 300", "to 1,000", "to 5,000"])
+    rules = ["auto", "student", "linear", "network"]
+    body = []
+    for (kind, size), cell in draws.groupby([draws["kind"], sizes], observed=True):
+        regrets = cell.groupby("rule")["regret"].mean().reindex(rules)
+        shown = ["–" if pd.isna(regret) else f"{regret:.2f}" for regret in regrets]
+        body.append([str(kind), str(size), str((cell["rule"] == "auto").sum()), *shown])
+    return markdown(["kind", "n", "draws", *(RULES[rule] for rule in rules)], body)
 
 
 def tables() -> dict[str, str]:
@@ -704,6 +753,7 @@ def tables() -> dict[str, str]:
     made |= {"natural": natural(), "own-split": own_split(), "speed": speed(), "devices": devices()}
     made |= {"colour": colour(), "colour-forecasts": colour_forecasts(), **colour_numbers()}
     made |= {"loops-scale": scale(), "recipe": recipe(), "coverage": coverage(), **learners()}
+    made |= default_rules()
     made |= {"verdicts": verdicts(), "claims": claims(), "readings": readings()}
     for more in (numbers(), reading_tables.tables(markdown), reading_tables.numbers()):
         assert not made.keys() & more.keys(), "two tables or numbers have one name"

@@ -30,7 +30,7 @@ from mdpu.errors import UserError, check_choice, warn
 from mdpu.export import PlainModule
 from mdpu.law import TINY, Law, check_share
 from mdpu.learners import EndEpoch, Learner
-from mdpu.learners.choice import Choice, candidates, least_loss, named_learner
+from mdpu.learners.choice import Choice, default_learner, named_learner
 from mdpu.learners.joint import Floats, shifted
 from mdpu.learners.network import Network, NetworkScore
 from mdpu.learners.student import event_prior
@@ -197,15 +197,12 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
     def _fit(self, X: Any, y: Any) -> Self:
         self._check_parameters()
         sample = self._sample(X, y)
-        learners, reason = self._candidates(sample)
+        learner, reason = self._chosen(sample)
         seed = self._seed()
-        self._begin_callbacks(learners, sample)
+        self._begin_callbacks(sample)
 
         prior, estimate = self._prior(sample, seed)
         self._check_law(prior, sample)
-        learner = learners[0]
-        if len(learners) > 1:
-            learner, reason = least_loss(learners, sample, prior, seed, self._task)
         self._learn(learner, sample, prior, seed)
         if self._compares_told_prior(sample):
             with self._task("prior"):
@@ -221,15 +218,15 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         self._callback_fit_ctx.call_on_fit_task_end(estimator=self)
         return self
 
-    def _candidates(self, sample: Sample) -> tuple[list[Learner], str]:
-        """Return the learners to compare, or the one to take, and why it is taken."""
+    def _chosen(self, sample: Sample) -> tuple[Learner, str]:
+        """Return the learner to take, and why."""
         learner = named_learner(self.learner)
         if learner is None:
-            return candidates(sample)
+            return default_learner(sample)
         learner.check(sample)
         if isinstance(self.learner, str):
-            return [learner], "as learner says"
-        return [learner], f"learner={type(self.learner).__name__}"
+            return learner, "as learner says"
+        return learner, f"learner={type(self.learner).__name__}"
 
     def _learn(self, learner: Learner, sample: Sample, prior: float, seed: int | str) -> None:
         """Train a learner on the whole sample."""
@@ -247,11 +244,9 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
 
     # -- callbacks --------------------------------------------------------------------------------
 
-    def _begin_callbacks(self, learners: list[Learner], sample: Sample) -> None:
+    def _begin_callbacks(self, sample: Sample) -> None:
         """Tell the callbacks of ``set_callbacks`` that `fit` begins, and how many parts it has."""
         parts = 1
-        if len(learners) > 1:
-            parts += len(learners)
         if self.prior is None or self._compares_told_prior(sample):
             parts += 1
         self._init_callback_context(max_subtasks=parts).call_on_fit_task_begin(estimator=self)
@@ -739,13 +734,11 @@ class MDPUClassifier(TupleEstimator):
     learner : {'auto', 'student', 'linear', 'network'}, Network or scikit-learn classifier
         ``student``: boosted trees on the soft labels of a kernel machine; any scikit-learn
         classifier with ``sample_weight`` and ``predict_proba`` can replace them. ``linear``: a
-        linear model of the joint objective, which takes sparse rows. ``network``: as a `Network`
-        with other parameters. ``auto`` trains all three on three quarters of the sample, takes the
-        one that best tells the tuples of the last quarter from groups of its unlabeled rows, and
-        trains it on the whole. Tuples of several sizes, with counts or of sparse rows have no
-        network. With fewer than 100 tuples it is the student, or for sparse rows the linear model;
-        with more than 20,000 it is the network, where possible. Nothing but this parameter and the
-        data decides the family of models. Learners without a network take one thread.
+        linear model of the joint objective. ``network``: as a `Network` with other parameters.
+        ``auto`` is the student. It is the network for 1,000 tuples of pictures or more, and for
+        more than 20,000 tuples of any rows, where the student would take minutes; of so many sparse
+        rows it is the linear model. Networks do not take tuples of several sizes or with several
+        counts, nor sparse rows. Learners without a network take one thread.
     guess_prior : bool
         Whether `fit` guesses the prior if the sample is not enough to estimate it, instead of
         refusing the sample.

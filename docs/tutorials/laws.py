@@ -4,7 +4,7 @@ Five kinds of tuples
 
 "At least half are positive" is one rule by which groups are collected. :class:`~mdpu.estimator.TupleClassifier` learns
 from groups by other rules, too: give it the rule as the *law* of the tuples. Here a digit is positive if it is even.
-The learner ``student`` is boosted trees. Without ``learner``, each classifier would first compare three learners.
+The learner ``student`` is boosted trees.
 """
 
 import matplotlib.pyplot as plt

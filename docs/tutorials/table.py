@@ -35,7 +35,7 @@ print("tuples", tuples.shape, "and unlabeled rows", unlabeled.shape)
 # %%
 # Two learners
 # ------------
-# By default the classifier compares its learners itself. Here two are compared by hand: boosted trees that learn from
+# By default the classifier takes the student. Here two learners are compared by hand: boosted trees that learn from
 # the answers of a kernel machine, and a linear model. Which is better can be asked without labels: of held-out pairs
 # and random pairs, how many are put on the wrong side?
 

@@ -62,8 +62,8 @@ print(rows.shape, "rows;", sample.tuples.shape, "indices of tuples")
 # %%
 # The classifier
 # --------------
-# For sparse rows two learners are compared on held-out tuples: a linear model, and boosted trees on 100 directions.
-# ``learner_`` says which was taken.
+# By default sparse rows are learned from by a linear model, whose probabilities teach boosted trees on 100 directions.
+# ``learner_`` says what was trained.
 
 from mdpu.estimator import MDPUClassifier
 

@@ -23,7 +23,6 @@ from mdpu.randomness import Stream
 from mdpu.sample import Bags
 
 Floats = NDArray[np.float64]
-SLOPES = np.geomspace(0.05, 2.0, 20)  # of scores that are compared
 PIN = 0.3  # weight of the divergence of the model's prior from the given one
 
 
@@ -201,16 +200,3 @@ def shifted(scores: Floats, prior: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if expit(scores + middle).mean() < prior else (low, middle)
     return float((low + high) / 2)
-
-
-def held_out_loss(scores: Floats, held: Bags, prior: float, seed: int | str) -> float:
-    """Return the bag loss of scores (N,) on bags that their model did not see, at the slope that
-    serves them best.
-
-    Learners are not compared by how far scores overshoot: that changes no answer, and networks
-    overshoot most. A shift would change answers.
-    """
-    objective = Objective(
-        held, prior, len(scores), Stream(seed, "groups to compare by"), groupings=10
-    )
-    return min(objective.bag_loss(slope * scores) for slope in SLOPES)

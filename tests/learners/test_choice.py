@@ -1,4 +1,4 @@
-"""Which learners are compared, and what names one."""
+"""Which learner is the default, and what names one."""
 
 import numpy as np
 import pytest
@@ -8,43 +8,47 @@ from sklearn.ensemble import RandomForestClassifier
 from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
-from mdpu.learners.choice import candidates, named_learner
+from mdpu.learners.choice import default_learner, named_learner
 from mdpu.learners.network import Network
 from mdpu.learners.student import Linear, Student
 from mdpu.sample import Bags, Sample
 
 
-def names(rows, n, size=2, law_of=Law.dominant, **options):
-    """Return the names of the learners that are compared on n tuples."""
+def default(rows, n, size=2, law_of=Law.dominant, **options):
+    """Return the name of the learner that n tuples get."""
     data = TupleData(np.zeros((n, size), np.int64), np.arange(2))
-    learners, reason = candidates(Sample(rows, Bags.of(data, law_of, **options)))
-    assert bool(reason) == (len(learners) == 1)
-    return [learner.name for learner in learners]
+    learner, reason = default_learner(Sample(rows, Bags.of(data, law_of, **options)))
+    assert reason
+    return learner.name
+
+
+PICTURES = np.zeros((9, 8, 8))
+TABLE = np.zeros((9, 8))
+TEXTS = sparse.csr_matrix((9, 8))
 
 
 @pytest.mark.parametrize(
     ("rows", "n", "expected"),
     [
-        (np.zeros((9, 8, 8)), 99, ["student"]),
-        (np.zeros((9, 8, 8)), 100, ["student", "linear", "network"]),
-        (np.zeros((9, 8)), 20_000, ["student", "linear", "network"]),
-        (np.zeros((9, 8)), 20_001, ["network"]),
-        (np.full((9, 8, 8), np.nan), 100, ["student", "linear"]),
-        (np.full((9, 8), np.nan), 100, ["student", "linear", "network"]),
-        (sparse.csr_matrix((9, 8)), 99, ["linear"]),
-        (sparse.csr_matrix((9, 8)), 100, ["student", "linear"]),
-        (sparse.csr_matrix((9, 8)), 20_001, ["linear"]),
+        (PICTURES, 999, "student"),
+        (PICTURES, 1000, "network"),
+        (PICTURES * np.nan, 20_001, "student"),
+        (TABLE, 20_000, "student"),
+        (TABLE, 20_001, "network"),
+        (TABLE * np.nan, 20_001, "network"),
+        (TEXTS, 20_000, "student"),
+        (TEXTS, 20_001, "linear"),
     ],
 )
-def test_rows_and_the_number_of_tuples_say_what_is_compared(rows, n, expected):
-    assert names(rows, n) == expected
+def test_rows_and_the_number_of_tuples_decide(rows, n, expected):
+    assert default(rows, n) == expected
 
 
-def test_tuples_of_several_laws_have_no_network():
-    counts = (np.arange(200) % 2, np.arange(200) % 2 + 1)
-    assert names(np.zeros((9, 8)), 200, counts=counts) == ["student", "linear"]
-    assert names(np.zeros((9, 8)), 200, counts=(1, 1), complete=True) == ["student", "linear"]
-    assert names(np.zeros((9, 8)), 200, counts=(1, 1)) == ["student", "linear", "network"]
+def test_tuples_that_networks_do_not_take_have_the_student():
+    several = (np.arange(1000) % 2, np.arange(1000) % 2 + 1)
+    assert default(PICTURES, 1000, counts=several) == "student"
+    assert default(PICTURES, 1000, counts=(1, 1), complete=True) == "student"
+    assert default(PICTURES, 1000, counts=(1, 1)) == "network"
 
 
 def test_a_parameter_names_a_learner():

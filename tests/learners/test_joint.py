@@ -7,14 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from mdpu.data import TupleData
 from mdpu.law import Law
 from mdpu.learners.joint import (
-    SLOPES,
     Objective,
-    held_out_loss,
     posteriors,
     shifted,
 )
@@ -107,20 +105,3 @@ def test_a_constant_score_of_the_prior_has_the_loss_of_a_coin():
 def test_a_shift_gives_the_mean():
     scores = np.random.default_rng(0).standard_normal(50) * 4
     assert expit(scores + shifted(scores, 0.2)).mean() == pytest.approx(0.2)
-
-
-@given(st.integers(-3, 2), st.integers(0, 5))
-def test_the_held_out_loss_ranks_scores_whatever_their_slope(steps, seed):
-    """True log-odds are before worse ones, and those before a coin."""
-    generator = np.random.default_rng(seed)
-    labels = np.concatenate(
-        [Law.dominant(2).draw(0.4, 400, Stream(seed, "pairs")).ravel() > 0, np.arange(400) < 160]
-    )
-    true = logit(0.4) + 2 * (generator.standard_normal(len(labels)) + np.where(labels, 1.0, -1.0))
-    worse = true + 4 * generator.standard_normal(len(labels))
-    held = Bags.of(TupleData(np.arange(800).reshape(400, 2), np.arange(800, 1200)), Law.dominant)
-    losses = [held_out_loss(scores, held, 0.4, seed) for scores in (true, worse, 0 * true)]
-    assert losses == sorted(losses) and len(set(losses)) == 3
-    assert held_out_loss(true * (SLOPES[1] / SLOPES[0]) ** steps, held, 0.4, seed) == pytest.approx(
-        losses[0]
-    )
