@@ -39,7 +39,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learners.choice import named_learner
-from mdpu.learners.joint import Objective, member_sums, weights_at
+from mdpu.learners.joint import JointObjective, member_sums, weights_at
 from mdpu.learners.linear import split_folds
 from mdpu.prior import prior_of
 from mdpu.randomness import Stream
@@ -190,7 +190,7 @@ def held_out_loss(scores, held, prior, seed):
     serves them best: a slope changes no answer.
     """
     groups = Stream(seed, "groups to compare by")
-    objective = Objective(held, prior, len(scores), groups, groupings=10)
+    objective = JointObjective(held, prior, len(scores), groups, groupings=10)
     return min(objective.bag_loss(slope * scores) for slope in SLOPES)
 
 

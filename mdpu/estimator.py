@@ -34,7 +34,7 @@ from mdpu.learners.choice import Choice, default_learner, named_learner
 from mdpu.learners.joint import Floats, shifted
 from mdpu.learners.network import Network, NetworkScore
 from mdpu.learners.student import event_prior
-from mdpu.methods import load_method
+from mdpu.methods import OWN_LOSS, load_method
 from mdpu.prior import PriorProfile, columns_apart, prior_of
 from mdpu.sample import Sample, without_repeats
 from mdpu.scores import Estimate, estimated_profile, estimated_risk, with_uncertain_prior
@@ -637,10 +637,10 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
             return
         task = self.model_.trained.task
         if not load_method(task.method).gives_log_odds(task.loss):
+            loss = task.loss if isinstance(task.loss, str) else OWN_LOSS
             raise UserError(
                 f"{asked} needs scores that are log-odds, but those of method {task.method} with "
-                f"the loss {task.loss} "
-                "are not; take method bag-relu, or relu with the loss logistic"
+                f"the loss {loss} are not; take method bag-relu, or relu, with the loss logistic"
             )
 
     # -- evaluation -------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ risk, corrected.
 >>> loss = TupleLoss(Law.dominant(2), prior=0.4)
 >>> loss(network(tuples), network(unlabeled)).backward()  # scores (B, 2) and (B_U,)
 
-The trainer here calls the same functions, so each formula stands once. ``docs/explanation/bags.md``
-has the theory.
+The methods of `mdpu.methods` hold the same losses, so each formula stands once.
+``docs/explanation/bags.md`` has the theory.
 
 **Several processes.** A corrected risk is not a mean over ranks. With `process_group` its parts are
 summed over ranks before the correction. Every rank then has the loss of the whole batch, and the
@@ -16,7 +16,7 @@ rank: give multiples of M.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mdpu.errors import UserError, check_choice
-from mdpu.law import SCOPES, Law, Scope, check_share
+from mdpu.law import SCOPES, Law, RiskWeights, Scope, check_share
 
 if TYPE_CHECKING:
     from torch.distributed import ProcessGroup
@@ -143,66 +143,118 @@ def unlabeled_bags(unlabeled: Tensor, tuple_size: int) -> Tensor:
     return used.reshape(*unlabeled.shape[:-1], bags, tuple_size)
 
 
-def by_kind(
-    tuples: Tensor,
-    unlabeled: Tensor,
-    kinds: Tensor,
-    group: Group = None,
-    size_of: Callable[[int], int] = int,
-) -> Iterator[tuple[Tensor, int, Tensor, Tensor]]:
-    """Yield for each kind its share, the kind, its tuples (..., B_kind, size) and its unlabeled
-    scores.
-
-    Each of the `kinds` (B,) of the tuples (..., B, M), by default their sizes, has its share of the
-    unlabeled scores (..., B_U).
+def count_kinds(kinds: Tensor, group: Group = None) -> Tensor:
+    """Return how many tuples there are of each kind, by their kinds (B,), over all ranks of a
+    process group.
     """
-    counts = torch.bincount(kinds, minlength=tuples.shape[-1] + 1)
-    if group is not None:
-        length = counts.new_tensor(len(counts))
-        torch.distributed.all_reduce(length, torch.distributed.ReduceOp.MAX, group=group)
-        counts = functional.pad(counts, (0, int(length) - len(counts)))
-        torch.distributed.all_reduce(counts, group=group)
-    count = int(counts.sum())
-    ends = (counts.cumsum(0) * unlabeled.shape[-1] / count).round().int().tolist()
+    counts = torch.bincount(kinds)
+    if group is None:
+        return counts
+    from torch.distributed import ReduceOp, all_reduce
+
+    length = counts.new_tensor(len(counts))
+    all_reduce(length, ReduceOp.MAX, group=group)
+    counts = functional.pad(counts, (0, int(length) - len(counts)))
+    all_reduce(counts, group=group)
+    return counts
+
+
+def share_out(unlabeled: Tensor, counts: Tensor) -> dict[int, Tensor]:
+    """Return the unlabeled scores (..., B_U) of each kind that there is: neighbours, by its share
+    of all tuples.
+
+    Where there are fewer scores than kinds, some serve two kinds.
+    """
+    number = unlabeled.shape[-1]
+    ends = (counts.cumsum(0) * number / int(counts.sum())).round().int().tolist()
+    shares = {}
     for kind in counts.nonzero().squeeze(1).tolist():
-        start = max(0, min(ends[kind - 1] if kind else 0, unlabeled.shape[-1] - 1))
-        own = tuples[..., kinds == kind, :]
-        size = size_of(kind)
-        if not own.shape[-2]:  # on this rank
-            own = functional.pad(own, (0, max(0, size - own.shape[-1])))
-        elif own.shape[-1] < size:
-            raise UserError(f"the law is for {size} members, but tuples have {own.shape[-1]}")
-        others = unlabeled[..., start : max(ends[kind], start + 1)]
-        yield counts[kind].to(tuples.dtype) / count, kind, own[..., :size], others
+        start = ends[kind - 1] if kind else 0
+        start = max(0, min(start, number - 1))
+        shares[kind] = unlabeled[..., start : max(ends[kind], start + 1)]
+    return shares
 
 
-class _Loss(nn.Module):
-    """The part that both losses share. Laws are read once, so that a compiled loss is one graph."""
+def ungrouped(unlabeled: Tensor, tuples: Tensor) -> Tensor:
+    """Return unlabeled scores, beside tuples (..., B, M), as (..., B_U), also if they are groups
+    (..., B', M).
+    """
+    if unlabeled.ndim == tuples.ndim:
+        return unlabeled.flatten(-2)
+    return unlabeled
 
-    read: Callable[[Law], tuple[Any, ...]]  # values of a law, which `part` takes first
-    # of kind, its tuples, its unlabeled scores, and all of them
-    part: Callable[[int, Tensor, Tensor, Tensor], Tensor]
+
+class ScoreLoss(nn.Module):
+    """Base of the losses: it reads each law once, and takes the mean over tuples of several kinds.
+
+    A kind of tuples is those of one size, or, where `law` is a sequence, those of one law; then it
+    is the place of the law. A loss says what it needs of a law (`law_values`), which terms the
+    tuples of a kind give (`kind_terms`), and what it makes of their mean (`combine`).
+
+    Attributes
+    ----------
+    measures : tuple of str
+        Names of what `measured` returns.
+    splits_unlabeled : bool
+        Whether each kind has its share of the unlabeled scores, or all of them.
+    """
+
+    measures: tuple[str, ...] = ()
+    splits_unlabeled = False
 
     def __init__(
-        self, law: Laws, prior: float, correction: str | None = "relu", process_group: Any = None
+        self,
+        law: Laws,
+        prior: float,
+        correction: str | float | None = "relu",
+        process_group: Group = None,
     ) -> None:
         super().__init__()
-        check_choice("correction", correction, SLOPES)
         self.prior = check_share("prior", prior)
         self.law = law
-        self.k = SLOPES[correction]
+        self.k = slope(correction)
         self.process_group = process_group
-        self._read = {law.size: self.read(law)} if isinstance(law, Law) else {}
+        self.values: dict[int, Any] = {}
 
-    def of_kind(self, kind: int) -> tuple[Any, ...]:
-        """Return the values of `read` for the law of a kind of tuples: of a size, or at a place in
-        the sequence.
+    def law_values(self, law: Law) -> Any:
+        """Return the numbers that the loss needs of a law."""
+        raise NotImplementedError
+
+    def kind_terms(self, kind: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+        """Return the terms, (...) or (..., terms), of the tuples (..., B, M) of one kind."""
+        raise NotImplementedError
+
+    def combine(self, terms: Tensor) -> Tensor:
+        """Return the loss, (...), that the mean terms give."""
+        return terms
+
+    def measured(self, terms: Tensor, unlabeled: Tensor) -> Tensor:
+        """Return what a log may show beside the loss, (..., measures), by its terms and the
+        unlabeled scores (..., B_U).
         """
-        if kind not in self._read:
-            if isinstance(self.law, Law):
+        raise NotImplementedError
+
+    def values_of(self, kind: int) -> Any:
+        """Return the values of the law of a kind."""
+        if kind not in self.values:
+            self.values[kind] = self.law_values(self.law_of(kind))
+        return self.values[kind]
+
+    def law_of(self, kind: int) -> Law:
+        """Return the law of a kind of tuples."""
+        if isinstance(self.law, Law):
+            if kind != self.law.size:
                 raise UserError(f"the law is for {self.law.size} members, but tuples have {kind}")
-            self._read[kind] = self.read(self.law(kind) if callable(self.law) else self.law[kind])
-        return self._read[kind]
+            return self.law
+        if callable(self.law):
+            return self.law(kind)
+        return self.law[kind]
+
+    def prepare(self, kind: int, device: torch.device) -> None:
+        """Read the law of a kind before the first step, for scores of torch's default type on a
+        device.
+        """
+        self.values_of(kind)
 
     def forward(
         self,
@@ -226,38 +278,65 @@ class _Loss(nn.Module):
         kinds : Tensor, int64, shape (B,), optional
             The place of each tuple's law where `law` is a sequence.
         """
-        if kinds is None and isinstance(self.law, Sequence):
-            raise UserError("there are several laws; give kinds, the place of each tuple's law")
-        if not isinstance(tuples, Tensor):
-            sizes = torch.tensor(
-                [len(own) for own in tuples], dtype=torch.int64, device=unlabeled.device
-            )
-            padded = (
-                nn.utils.rnn.pad_sequence(list(tuples), batch_first=True)
-                if tuples
-                else unlabeled.new_empty(0, 1)
-            )
-            return self(padded, unlabeled, kinds=sizes if kinds is None else kinds)
         if kinds is None and mask is not None:
             kinds = mask.sum(dim=1)
+        if not isinstance(tuples, Tensor):
+            if kinds is None and not isinstance(self.law, Sequence):
+                sizes = [len(scores) for scores in tuples]
+                kinds = torch.tensor(sizes, dtype=torch.int64, device=unlabeled.device)
+            tuples = padded(tuples, unlabeled)
         if tuples.dtype in (torch.float16, torch.bfloat16):
-            tuples, unlabeled = tuples.float(), unlabeled.float()
+            tuples = tuples.float()
+            unlabeled = unlabeled.float()
         with torch.autocast(tuples.device.type, enabled=False):
-            flat = unlabeled.flatten(-2) if unlabeled.ndim == tuples.ndim else unlabeled
-            if kinds is None:
-                return self.whole(self.part(tuples.shape[-1], tuples, unlabeled, flat))
-            cut = by_kind(
-                tuples, flat, kinds, self.process_group, lambda kind: self.of_kind(kind)[0].size
-            )
-            parts = [share * self.part(kind, own, others, flat) for share, kind, own, others in cut]
-            return self.whole(torch.stack(parts).sum(dim=0))
+            return self.combine(self.terms(tuples, unlabeled, kinds))
 
-    def whole(self, part: Tensor) -> Tensor:
-        """Return the loss that the mean of the parts gives."""
-        return part
+    def terms(self, tuples: Tensor, unlabeled: Tensor, kinds: Tensor | None = None) -> Tensor:
+        """Return the mean terms, (...) or (..., terms), of tuples (..., B, M) whose kinds are (B,),
+        or whose size is M.
+        """
+        if kinds is None:
+            if isinstance(self.law, Sequence):
+                raise UserError("there are several laws; give kinds, the place of each tuple's law")
+            return self.kind_terms(tuples.shape[-1], tuples, unlabeled)
+
+        counts = count_kinds(kinds, self.process_group)
+        shares = counts.to(tuples.dtype) / int(counts.sum())
+        flat = ungrouped(unlabeled, tuples)
+        means = []
+        for kind, of_kind in share_out(flat, counts).items():
+            chosen = self.cut(tuples[..., kinds == kind, :], kind)
+            terms = self.kind_terms(kind, chosen, of_kind if self.splits_unlabeled else flat)
+            means.append(shares[kind] * terms)
+        return torch.stack(means).sum(dim=0)
+
+    def cut(self, tuples: Tensor, kind: int) -> Tensor:
+        """Return tuples (..., B, M) of one kind without the places that hold no member."""
+        size = self.law[kind].size if isinstance(self.law, Sequence) else kind
+        width = tuples.shape[-1]
+        if not tuples.shape[-2]:  # this rank has none, and may have narrower ones
+            return functional.pad(tuples, (0, max(0, size - width)))[..., :size]
+        if width < size:
+            raise UserError(f"the law is for {size} members, but tuples have {width}")
+        return tuples[..., :size]
 
 
-class RiskLoss(_Loss):
+def padded(tuples: Sequence[Tensor], unlabeled: Tensor) -> Tensor:
+    """Return the scores (M_i,) of tuples of several sizes as (B, M); a rank may have none."""
+    if not tuples:
+        return unlabeled.new_empty(0, 1)
+    return nn.utils.rnn.pad_sequence(list(tuples), batch_first=True)
+
+
+def slope(correction: Any) -> float:
+    """Return k of a correction by its name, or the number that is given for it."""
+    if isinstance(correction, int | float) and not isinstance(correction, bool):
+        return float(correction)
+    check_choice("correction", correction, SLOPES)
+    return SLOPES[correction]
+
+
+class RiskLoss(ScoreLoss):
     """The unbiased risk of single members (Theorem 1) and its corrections (Eqs. 14-16).
 
     Parameters
@@ -267,7 +346,9 @@ class RiskLoss(_Loss):
         that have a law each, such as ``[Law.exactly(3, k) for k in range(4)]`` where the positives
         were counted.
     prior : float
-    correction : {'relu', 'abs', None}
+    correction : {'relu', 'abs', None} or float
+        What becomes of a negative risk: zero, its absolute value, or the risk as it is; or the
+        factor of its absolute value.
     scope : {'whole', 'class', 'part'}
         What is corrected: the risk; its positive and its negative part; or the tuples' and the
         unlabeled part.
@@ -275,6 +356,8 @@ class RiskLoss(_Loss):
         A row of Table I, the ramp loss as it is usually written, or the sigmoid loss.
     process_group : ProcessGroup, optional
         The group whose ranks hold the batch.
+    target_prior : float, optional
+        The class prior where the model will be used, if it is not that of the unlabeled instances.
 
     Raises
     ------
@@ -282,38 +365,60 @@ class RiskLoss(_Loss):
         If members are positive as often as unlabeled instances, or an argument is out of range.
     """
 
+    measures = tuple(f"risk_{term}" for term in RiskWeights._fields)
+
     def __init__(
         self,
         law: Laws,
         prior: float,
-        correction: str | None = "relu",
+        correction: str | float | None = "relu",
         scope: Scope = "whole",
         loss: str = "logistic",
         process_group: Group = None,
+        target_prior: float | None = None,
     ) -> None:
         super().__init__(law, prior, correction, process_group)
         check_choice("scope", scope, SCOPES)
         check_choice("loss", loss, LOSSES)
-        self.parts = SCOPES[scope]
+        self.target_prior = target_prior
         self.margin_loss = LOSSES[loss]
+        self.parts = torch.tensor(SCOPES[scope], dtype=torch.float64)  # (2, 4)
+        if isinstance(law, Law):
+            self.values_of(law.size)  # which says now that there is no such risk
 
-    def read(self, law: Law) -> tuple[Law, list[float]]:
-        """Return the law and the weights of the four terms."""
-        return law, list(law.risk_weights(self.prior))
+    def law_values(self, law: Law) -> Tensor:
+        """Return the weights of the four terms, (4,)."""
+        weights = law.risk_weights(self.prior, self.target_prior)
+        return torch.tensor(weights, dtype=torch.float64)
 
-    def part(self, kind: int, tuples: Tensor, others: Tensor, unlabeled: Tensor) -> Tensor:
-        """Return the four terms of the risk, for which every kind takes all unlabeled scores."""
-        own_means = margin_means(
-            self.margin_loss, tuples.flatten(-2), unlabeled, self.process_group
+    def prepare(self, kind: int, device: torch.device) -> None:
+        """Read the law of a kind, and have its weights where the scores are, so that no step waits
+        for them.
+        """
+        dtype = torch.get_default_dtype()
+        self.values[kind] = self.values_of(kind).to(device, dtype)
+        self.parts = self.parts.to(device, dtype)
+
+    def kind_terms(self, kind: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
+        """Return the four terms of the risk, (..., 4)."""
+        means = margin_means(
+            self.margin_loss,
+            tuples.flatten(-2),
+            ungrouped(unlabeled, tuples),
+            self.process_group,
         )
-        return tuples.new_tensor(self.of_kind(kind)[1]) * own_means
+        return self.values_of(kind).to(means) * means
 
-    def whole(self, terms: Tensor) -> Tensor:
+    def combine(self, terms: Tensor) -> Tensor:
         """Return the corrected risk."""
-        return corrected(terms, terms.new_tensor(self.parts), self.k)
+        return corrected(terms, self.parts.to(terms), self.k)
+
+    def measured(self, terms: Tensor, unlabeled: Tensor) -> Tensor:
+        """Return the four terms T+, T-, U+, U-, whose sum estimates the risk, (..., 4)."""
+        return terms.detach()
 
 
-class TupleLoss(_Loss):
+class TupleLoss(ScoreLoss):
     """The joint law: non-negative PU learning on bags, `bag_risk`. Scores become log-odds, log p(+1
     | x) / p(-1 | x).
 
@@ -321,16 +426,34 @@ class TupleLoss(_Loss):
     ----------
     law, prior, process_group
         As for `RiskLoss`. If the prior is not known, `mdpu.prior` estimates it.
-    correction : {'relu', 'abs', None}
+    correction : {'relu', 'abs', None} or float
         Correction of the risk's negative part.
     """
 
-    def read(self, law: Law) -> tuple[Law, float]:
+    measures = ("model_prior",)
+    splits_unlabeled = True
+
+    def __init__(
+        self,
+        law: Laws,
+        prior: float,
+        correction: str | float | None = "relu",
+        process_group: Group = None,
+    ) -> None:
+        super().__init__(law, prior, correction, process_group)
+        if isinstance(law, Law):
+            self.values_of(law.size)
+
+    def law_values(self, law: Law) -> tuple[Law, float]:
         """Return the law at the prior, and its Z."""
         return law.at(self.prior), law.rate(self.prior)
 
-    def part(self, kind: int, tuples: Tensor, others: Tensor, unlabeled: Tensor) -> Tensor:
+    def kind_terms(self, kind: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
         """Return the corrected risk of bags."""
-        law, rate = self.of_kind(kind)
-        bags = others if others.ndim == tuples.ndim else unlabeled_bags(others, law.size)
+        law, rate = self.values_of(kind)
+        bags = unlabeled if unlabeled.ndim == tuples.ndim else unlabeled_bags(unlabeled, law.size)
         return bag_risk(law, tuples, bags, rate, self.k, self.process_group)
+
+    def measured(self, terms: Tensor, unlabeled: Tensor) -> Tensor:
+        """Return the model's own class prior, the mean of r over unlabeled scores, (..., 1)."""
+        return unlabeled.detach().sigmoid().mean(dim=-1)[..., None]

@@ -38,6 +38,7 @@ from mdpu.learners.features import Standardisation
 from mdpu.learners.linear import CrossFit
 from mdpu.learners.network import Network, NetworkScore
 from mdpu.learners.student import LinearScore, StudentScore, Trees
+from mdpu.methods import OWN_LOSS
 from mdpu.networks import Preparation, make_network
 from mdpu.prior import PriorProfile
 from mdpu.settings import Settings, Task
@@ -61,7 +62,8 @@ def save(classifier: Any, path: str | Path, *, trusted: Sequence[str] = ()) -> N
     """Write a trained classifier, or a `Pipeline` that ends in one, to a file for `load`.
 
     Code and rows that only training needs are left out: callbacks, the module given as
-    `Network.network`, counts, labelled rows of ``positive_by``, held-out scores.
+    `Network.network`, a function given as `Network.loss`, counts, labelled rows of ``positive_by``,
+    held-out scores.
 
     Parameters
     ----------
@@ -174,6 +176,8 @@ def _as_data(classifier: TupleEstimator) -> Any:
         held.learner.callbacks = ()
         if callable(held.learner.network):
             held.learner.network = "given"
+        if callable(held.learner.loss):
+            held.learner.loss = OWN_LOSS
     held._counts = held._counts and ((), ())
     if isinstance(getattr(held, "positive_by", None), tuple):
         held.positive_by = None
@@ -193,7 +197,10 @@ def _model_as_data(model: Any) -> Any:
         trained = model.trained
         weights = {name: value.cpu().numpy() for name, value in trained.module.state_dict().items()}
         history = {str(name): column.to_numpy() for name, column in trained.history.items()}
-        stored: Any = {**vars(trained), "module": weights, "history": history}
+        task = trained.task
+        if callable(task.loss):
+            task = replace(task, loss=OWN_LOSS)
+        stored: Any = {**vars(trained), "task": task, "module": weights, "history": history}
         return replace(model, trained=stored)
     if isinstance(model, LinearScore):
         none: Any = np.empty(0)

@@ -54,8 +54,10 @@ class Task:
         M; the largest size if tuples have several.
     prior : float
         The class prior pi_+ that the method assumes, in (0, 1).
-    loss : str
-        A key of `mdpu.losses.LOSSES`. Methods with a loss of their own ignore it.
+    loss : str or callable
+        A key of `mdpu.losses.LOSSES`. Methods with a loss of their own ignore it. A function from
+        the scores of tuples (B, M) and of unlabeled instances (B_U,) to a number is minimised in
+        place of the method's loss.
     law : Law, optional
         The law of the tuples, all of one size; dominant tuples unless given.
     target_prior : float, optional
@@ -65,7 +67,7 @@ class Task:
     method: str
     tuple_size: int
     prior: float
-    loss: str = "logistic"
+    loss: Any = "logistic"
     law: Law | None = None
     target_prior: float | None = None
 

@@ -31,7 +31,7 @@ from torch import Tensor
 from mdpu.checkpoint import Checkpoint
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.methods import Batch, Objective, load_method, named
+from mdpu.methods import Batch, check_loss, load_method, named, objective_of
 from mdpu.networks import (
     Networks,
     Preparation,
@@ -175,8 +175,10 @@ def train(
         )
     if labels is None and method.sees_labels:
         raise UserError(f"method {task.method} is a control that sees true labels; give it labels")
+    if callable(task.loss):
+        check_loss(task.loss, task.method)
     check_samples(samples, len(images), task)
-    if method.objective is None:
+    if not method.trains_network:
         return _fit(task, images, samples, seeds, labels, settings.epochs, evaluation, on_epoch_end)
 
     device = torch.device(device)
@@ -252,7 +254,7 @@ class Training:
         self.preparation = prepare(settings, images)
         modules = [make_network(settings, self.preparation, method.outputs, s) for s in seeds]
         self.networks = Networks(modules, self.preparation, method.outputs, device, settings)
-        self.objective: Objective = named(method.objective)(task, method, seeds, device)
+        self.objective = objective_of(task, seeds, device)
         parameters = [*self.networks.parameters, *self.objective.parameters]
         self.optimizer = Adam(parameters, settings, self.networks.rates)
         self.average = RunningMean(self.networks.state, method.ema_decay)

@@ -22,7 +22,7 @@ import mdpu.methods
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.losses import LOSSES, RiskLoss, TupleLoss, joint
-from mdpu.methods import EMBEDDING, Batch, available_methods, load_method, named
+from mdpu.methods import EMBEDDING, Batch, available_methods, load_method, objective_of
 from mdpu.methods.bags import shift_to
 from mdpu.methods.baselines import BAG, SELECTIONS, Pairs, prototypes
 from mdpu.randomness import Stream
@@ -58,8 +58,7 @@ VALUES = {
 
 
 def objective(name, size=2, prior=0.4, seeds=(1,), **others):
-    method = load_method(name)
-    return named(method.objective)(Task(name, size, prior, **others), method, seeds, CPU)
+    return objective_of(Task(name, size, prior, **others), seeds, CPU)
 
 
 def scores(S, B, M, unlabeled, *outputs, shift=0.0):
@@ -90,7 +89,10 @@ def test_there_are_these_methods_and_each_says_what_it_is():
     known = [load_method(name) for name in available_methods()]
     assert len({method.title for method in known}) == len(known)
     assert {method.origin for method in known} == {"paper", "baseline", "literature", "project"}
-    assert all((method.objective is None) != (method.fit is None) for method in known)
+    for method in known:
+        kinds = [method.loss, method.objective, method.fit]
+        assert sum(kind is not None for kind in kinds) == 1
+        assert method.trains_network == (method.fit is None)
     for loss in LOSSES:
         log_odds = [name for name in available_methods() if load_method(name).gives_log_odds(loss)]
         assert log_odds == sorted(["bag-free", "bag-relu", *(RISKS if loss == "logistic" else ())])

@@ -33,12 +33,12 @@ from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.methods import Objective, available_methods, load_method
-from mdpu.methods.bags import Bags
+from mdpu.methods.loss import LossObjective
 from mdpu.randomness import Stream
 from mdpu.settings import Settings, Task
 from mdpu.train import TestSet, minibatches, train
 
-NETWORK_METHODS = [name for name in available_methods() if load_method(name).objective]
+NETWORK_METHODS = [name for name in available_methods() if load_method(name).trains_network]
 RAGGED = [name for name in NETWORK_METHODS if load_method(name).takes_ragged]
 
 
@@ -502,8 +502,8 @@ def test_a_law_with_a_saddle_is_learned_from_second_moments_and_not_without(monk
     seeds = [3, 4, 5]
     samples = [draw_sample(seed, n=400, unlabeled=400, law=law, prior=1 / 3) for seed in seeds]
     settings = replace(SETTINGS, epochs=40, batch_size=50, learning_rate=0.02)
-    for start, (low, high) in ((Bags.start, (0.9, 1.0)), (Objective.start, (0.0, 0.6))):
-        monkeypatch.setattr(Bags, "start", start)
+    for start, (low, high) in ((LossObjective.start, (0.9, 1.0)), (Objective.start, (0.0, 0.6))):
+        monkeypatch.setattr(LossObjective, "start", start)
         for trained in train_blobs("bag-relu", samples, seeds, settings, prior=1 / 3, law=law):
             balanced = trained.history[["true_positive_rate", "true_negative_rate"]].iloc[-1].mean()
             assert low <= balanced <= high

@@ -2,10 +2,10 @@
 of scores.
 
 With r = sigmoid(F(x)), collected tuples have the density q / Z against groups of M unlabeled rows
-(`mdpu.law.Law`). `Objective` tells the one from the other by logistic regression on log(q / Z). It
-knows scores only, so a linear model, a tree and a kernel machine minimise the same function. Where
-all groups were collected, and what was observed of each partitions the counts, it is the log loss
-of the observations.
+(`mdpu.law.Law`). `JointObjective` tells the one from the other by logistic regression on
+log(q / Z). It knows scores only, so a linear model, a tree and a kernel machine minimise the same
+function. Where all groups were collected, and what was observed of each partitions the counts, it
+is the log loss of the observations.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def posteriors(weights: Floats, scores: Floats) -> tuple[Floats, Floats]:
     return q, r * given_positive / q[..., None]
 
 
-class Objective:
+class JointObjective:
     """J(F) of scores F (N,) of all rows, per tuple, and its derivative.
 
     J = 1/n [sum_T log(1 + Z/q) + n/B sum_B log(1 + q/Z)] + 2 PIN KL(pi || mean_U r). The last term

@@ -22,7 +22,7 @@ from scipy.special import logit
 from mdpu.data import TupleData
 from mdpu.law import Law
 from mdpu.learners.features import Standardisation
-from mdpu.learners.joint import Floats, Objective, shifted
+from mdpu.learners.joint import Floats, JointObjective, shifted
 from mdpu.randomness import Stream
 from mdpu.sample import Bags, only_used
 
@@ -105,9 +105,9 @@ def cross_fit(
     learned = []
     held_out = []
     for fold, (kept, held) in enumerate(pairs):
-        learned.append(Objective(kept, prior, bags.n_rows, Stream(seed, "groups", fold)))
+        learned.append(JointObjective(kept, prior, bags.n_rows, Stream(seed, "groups", fold)))
         groups = Stream(seed, "held-out groups", fold)
-        held_out.append(Objective(held, prior, bags.n_rows, groups))
+        held_out.append(JointObjective(held, prior, bags.n_rows, groups))
 
     least = np.inf
     for number, features in enumerate(candidates):
@@ -141,7 +141,9 @@ def cross_fit(
     )
 
 
-def _held_out_loss(features: Any, models: Sequence[Floats], held_out: Sequence[Objective]) -> float:
+def _held_out_loss(
+    features: Any, models: Sequence[Floats], held_out: Sequence[JointObjective]
+) -> float:
     """Return the mean loss of the folds' models on what each did not see."""
     losses = []
     for model, objective in zip(models, held_out, strict=True):
@@ -222,7 +224,7 @@ def _signs(scores: Floats) -> Floats:
 
 
 def _path(
-    features: Any, objective: Objective, prior: float, ridges: Sequence[float]
+    features: Any, objective: JointObjective, prior: float, ridges: Sequence[float]
 ) -> list[Floats]:
     """Return the models (d + 1,) of all penalties, each started from the one before or from
     `start`.
@@ -247,7 +249,7 @@ def _path(
     return models
 
 
-def start(features: Any, objective: Objective, prior: float) -> Floats:
+def start(features: Any, objective: JointObjective, prior: float) -> Floats:
     """Return a model (d + 1,) to start from: a constant, or `second_moments` where that is nearly a
     saddle.
     """
@@ -260,7 +262,7 @@ def _constant(features: Any, prior: float) -> Floats:
     return np.append(np.zeros(features.shape[1]), logit(prior))
 
 
-def second_moments(features: Any, objective: Objective, prior: float) -> Floats:
+def second_moments(features: Any, objective: JointObjective, prior: float) -> Floats:
     """Return a linear model (d + 1,) from the second moments of the tuples, or a constant one if
     that is better.
 
@@ -360,7 +362,7 @@ def network_start(
     used, data = only_used(rows, sample)
     features = Standardisation.learn(used)(used)
     bags = Bags.of(data, lambda size: law)
-    objective = Objective(bags, prior, len(used), Stream(seed, "start"))
+    objective = JointObjective(bags, prior, len(used), Stream(seed, "start"))
     coefficients = second_moments(features, objective, prior)[:-1]
     line = features @ coefficients
     deviation = line[bags.unlabeled].std()

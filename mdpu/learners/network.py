@@ -17,8 +17,7 @@ from mdpu.data import TupleData
 from mdpu.errors import UserError, check_choice, check_count, printable, warn
 from mdpu.learners import EndEpoch, Learner, never_stop
 from mdpu.learners.features import Standardisation
-from mdpu.losses import LOSSES
-from mdpu.methods import load_method
+from mdpu.methods import check_loss, load_method
 from mdpu.networks import Networks, choose_device, make_network, prepare
 from mdpu.sample import Sample
 from mdpu.settings import Settings, Task
@@ -63,9 +62,11 @@ class Network(Learner, BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     method : str
         A name of `mdpu.methods` that sees no labels and scores rows. ``bag-relu`` uses what the
         members of a tuple say together; ``relu``, ``abs`` and ``ure`` are the paper's.
-    loss : {'logistic', 'ramp', 'squared', 'hinge', 'usual-ramp', 'sigmoid'}
+    loss : {'logistic', 'ramp', 'squared', 'hinge', 'usual-ramp', 'sigmoid'} or callable
         A loss of Table I, or one of the last two. Methods on bags have their own loss and ignore
-        it.
+        it. A function is minimised in place of the method's loss, of which the running mean of the
+        weights stays: it takes the scores of tuples (B, M), or a list of scores (M_i,) if they have
+        several sizes, and those of unlabeled rows (B_U,), and returns a tensor of one number.
     standardize : bool
         Whether the columns of a table of floats are centred and scaled, and their outliers pulled
         in; missing values become the centre. The other learners always do this; without it, missing
@@ -89,7 +90,7 @@ class Network(Learner, BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     weight_decay: float | None = None
     rates: Mapping[str, float] | None = None
     method: str = "bag-relu"
-    loss: str = "logistic"
+    loss: str | Callable[..., Any] = "logistic"
     standardize: bool = True
     precision: Literal["float32", "bfloat16", "tf32"] = "float32"
     device: str = "auto"
@@ -137,14 +138,14 @@ class Network(Learner, BaseEstimator):  # type: ignore[misc]  # scikit-learn has
         if self.n_epochs is not None:
             check_count("n_epochs", self.n_epochs)
         choose_device(self.device)
-        check_choice("loss", self.loss, tuple(LOSSES))
         method = load_method(self.method)
-        scores_rows = method.objective is not None and method.outputs == 1
+        scores_rows = method.trains_network and method.outputs == 1
         if not scores_rows or method.sees_labels or method.estimates_prior:
             raise UserError(
                 f"method is {self.method}; it must score rows, see no labels and use the given "
                 "prior"
             )
+        check_loss(self.loss, self.method)
 
     @property
     def takes_sparse(self) -> bool:

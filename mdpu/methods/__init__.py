@@ -1,8 +1,9 @@
 """The definition of a method, and the list of methods.
 
-`METHODS` declares them by name. Objectives are in the files of this folder, and named by text,
-because plans and reports read titles, and torch takes seconds to load. Another file that declares
-``METHODS`` adds methods: it is discovered by being here.
+`METHODS` declares them by name. Most hold a loss of `mdpu.losses`; the others have an objective of
+their own in a file of this folder, named by text. Plans and reports read titles, and torch takes
+seconds to load, so it is imported when a method trains. Another file that declares ``METHODS`` adds
+methods: it is discovered by being here.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from mdpu.errors import UserError
+from mdpu.errors import UserError, check_choice
+from mdpu.law import Law
 
 if TYPE_CHECKING:
     import torch
@@ -22,27 +24,36 @@ if TYPE_CHECKING:
 
     from mdpu.data import TupleData
     from mdpu.law import Scope
+    from mdpu.losses import RiskLoss, ScoreLoss
     from mdpu.networks import TestSet
     from mdpu.settings import Task
 
 EMBEDDING = 64  # outputs of a network that embeds images
+OWN_LOSS = "of your own"  # the name of a loss that is a function, where a name is needed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """The facts about a method.
+    """The facts about a method: it has a loss, or an objective, or no network but `fit`.
 
     Attributes
     ----------
     title : str
         Name in tables and figures.
+    loss : callable, optional
+        From a task to the loss that a network minimises: one of `mdpu.losses`, or any function from
+        the scores of one seed's tuples (B, M) and unlabeled images (B_U,) to a number. Tuples of
+        several sizes come as a list of scores (M_i,).
     objective : type or str, optional
-        The `Objective` that a network minimises, or its name, such as ``risks:CorrectedRisk``.
-        Without one there is no network, but `fit`.
+        For what scores alone do not give: the `Objective` that a network minimises, or its name,
+        such as ``baselines:Siamese``.
     fit : callable or str, optional
         From (task, seed, sample, images, labels) to the objective's value and a function from
         images (N, ...) to whether each is positive, bool (N,), or the share of several answers that
         say so. Labels are for controls.
+    sees : {'members', 'tuples', 'labels'}
+        What its minibatches are to it: the members of tuples one by one, tuples as a whole, or
+        images with their true labels, which only controls may see.
     control : bool
         Whether it bounds the others instead of competing with them.
     unnamed : bool
@@ -53,8 +64,6 @@ class Method:
     origin : {'paper', 'baseline', 'literature', 'project'}
         Who proposed it for these data: the paper; others, and the paper compares with it; others,
         and this project adapted it; this project.
-    sees_labels : bool
-        Whether its minibatches contain the true labels. Only for controls.
     outputs : int
         Width of the network's last layer: 1 for a score, more for an embedding.
     ema_decay : float
@@ -65,36 +74,35 @@ class Method:
     log_odds : tuple of str
         The losses with which the objective is least, over all functions, where the score is log
         p(+1 | x) / p(-1 | x).
-    k : float
-        For a corrected risk: the slope of f below zero, see `mdpu.losses.correction`.
-    scope : {'whole', 'class', 'part'}
-        For a corrected risk: what f is applied to. The whole risk (Eqs. 15-16); the positive and
-        the negative partial risk (Kiryo et al. 2017; Lu et al. 2020); or the tuple part and the
-        unlabeled part (proof of Theorem 3).
-    tuple_size : int, optional
-        For a corrected risk: the size that it assumes instead of the data's. With 1, every member
-        counts as positive.
     """
 
     title: str
+    loss: Callable[[Task], Callable[..., Tensor]] | None = None
     objective: type[Objective] | str | None = None
     fit: Callable[..., tuple[float, Callable[[Any], Any]]] | str | None = None
+    sees: Literal["members", "tuples", "labels"] = "tuples"
     control: bool = False
     unnamed: bool = False
     takes_ragged: bool = False
     origin: str = "project"
-    sees_labels: bool = False
     outputs: int = 1
     ema_decay: float = 0.0
     estimates_prior: bool = False
     log_odds: tuple[str, ...] = ()
-    k: float = -1.0
-    scope: Scope = "whole"
-    tuple_size: int | None = None
 
-    def gives_log_odds(self, loss: str) -> bool:
+    @property
+    def trains_network(self) -> bool:
+        """Whether it has a loss or an objective for a network."""
+        return self.fit is None
+
+    @property
+    def sees_labels(self) -> bool:
+        """Whether its minibatches contain the true labels."""
+        return self.sees == "labels"
+
+    def gives_log_odds(self, loss: str | Callable[..., Any]) -> bool:
         """Return whether scores are log-odds, at the prior of the unlabeled images for the methods
-        on bags.
+        on bags. Of a loss that is a function this is not known.
         """
         return loss in self.log_odds
 
@@ -209,8 +217,8 @@ def shares(says_positive: Tensor, sides: tuple[Tensor, Tensor]) -> tuple[Tensor,
 
 
 def named(place: Any) -> Any:
-    """Return what a text such as ``risks:CorrectedRisk`` names in a file of this folder, or
-    anything else unchanged.
+    """Return what a text such as ``baselines:Siamese`` names in a file of this folder, or anything
+    else unchanged.
     """
     if not isinstance(place, str):
         return place
@@ -218,36 +226,124 @@ def named(place: Any) -> Any:
     return getattr(importlib.import_module(f"{__name__}.{file}"), name)
 
 
-def _risk(title: str, k: float, **others: Any) -> Method:
-    facts: dict[str, Any] = {
-        "objective": "risks:CorrectedRisk",
-        "takes_ragged": True,
-        "log_odds": ("logistic",),
-    }
-    return Method(title=title, k=k, **facts | others)
+def check_loss(loss: Any, method: str) -> None:
+    """Raise `UserError` unless a loss is a known name, or a function that a method can minimise in
+    place of its own loss.
+    """
+    from mdpu.losses import LOSSES
+
+    if not callable(loss):
+        check_choice("loss", loss, LOSSES)
+        return
+    if isinstance(loss, type):
+        raise UserError(f"loss is the {loss}; give an instance of it, or a function of scores")
+    if load_method(method).loss is None:
+        raise UserError(
+            f"method {method} has an objective that no loss can replace; take bag-relu, whose "
+            "networks are trained by a loss alone"
+        )
 
 
-def _bag_risk(title: str, **others: Any) -> Method:
-    # The running mean spans some fifty steps, twelve epochs of the protocol. Scores are log-odds,
-    # whatever the loss.
-    always = ("logistic", "ramp", "squared", "hinge", "usual-ramp", "sigmoid")
-    facts: dict[str, Any] = {"objective": "bags:BagRisk", "takes_ragged": True, "log_odds": always}
-    facts |= {"k": 0.0, "ema_decay": 0.98}
-    return Method(title=title, **facts, **others)
+def objective_of(task: Task, seeds: Sequence[int | str], device: torch.device) -> Objective:
+    """Return the objective of S networks of one task, one for each seed."""
+    method = load_method(task.method)
+    kind = "loss:LossObjective" if method.loss else method.objective
+    return named(kind)(task, method, seeds, device)
+
+
+def _risk(title: str, correction: str | None, scope: Scope = "whole", **facts: Any) -> Method:
+    """Declare a correction of the paper's risk of members (Theorem 1)."""
+
+    def loss(task: Task) -> RiskLoss:
+        from mdpu.losses import RiskLoss
+
+        return RiskLoss(
+            task.law_of,
+            task.prior,
+            correction,
+            scope,
+            task.loss,
+            target_prior=task.target_prior,
+        )
+
+    return Method(
+        title=title,
+        loss=loss,
+        sees="members",
+        takes_ragged=True,
+        log_odds=("logistic",),
+        **facts,
+    )
+
+
+def _every_member_positive(task: Task) -> RiskLoss:
+    """Return the loss of `nnpu`, the naive use of the paper's data (Kiryo et al., 2017).
+
+    Every member counts as a positive, which are the weights of tuples of size 1. A share b of the
+    members is negative (Lemma 6), so its estimate is biased. Where its negative part falls below
+    zero, Kiryo et al. ascend its gradient (their Algorithm 1). Here the gradient is zero there, as
+    in their Eq. 6 and in `relu-class`, so that the two methods differ only in their weights.
+    """
+    from mdpu.losses import RiskLoss
+
+    return RiskLoss(
+        lambda size: Law.dominant(1),
+        task.prior,
+        "relu",
+        "class",
+        task.loss,
+        target_prior=task.target_prior,
+    )
+
+
+def _bag_risk(title: str, **facts: Any) -> Method:
+    """Declare the joint law of a tuple's members, see `mdpu.methods.bags`."""
+
+    def loss(task: Task) -> ScoreLoss:
+        from mdpu.losses import TupleLoss
+
+        return TupleLoss(task.law_of, task.prior)
+
+    return Method(
+        title=title,
+        loss=loss,
+        takes_ragged=True,
+        # Scores are log-odds, whatever the loss.
+        log_odds=("logistic", "ramp", "squared", "hinge", "usual-ramp", "sigmoid"),
+        # The running mean spans some fifty steps, twelve epochs of the protocol.
+        ema_decay=0.98,
+        **facts,
+    )
+
+
+def _expectation(task: Task) -> ScoreLoss:
+    """Return the loss of `bag-em`."""
+    from mdpu.methods.bags import ExpectationLoss
+
+    return ExpectationLoss(task.law_of, task.prior)
 
 
 METHODS = {
-    "ure": _risk("URE", -1.0, origin="paper"),
-    "relu": _risk("ReLU", 0.0, origin="paper"),
-    "abs": _risk("ABS", 1.0, origin="paper"),
-    "relu-class": _risk("ReLU (class)", 0.0, scope="class"),
-    "abs-class": _risk("ABS (class)", 1.0, scope="class"),
-    "relu-part": _risk("ReLU (part)", 0.0, scope="part"),
-    "abs-part": _risk("ABS (part)", 1.0, scope="part"),
-    "nnpu": _risk("nnPU", 0.0, scope="class", tuple_size=1, log_odds=(), origin="literature"),
+    # The paper corrects the whole risk (Eqs. 15-16). The others correct the positive and the
+    # negative partial risk (Kiryo et al. 2017; Lu et al. 2020), or the part of the tuples and that
+    # of the unlabeled images (proof of Theorem 3).
+    "ure": _risk("URE", None, origin="paper"),
+    "relu": _risk("ReLU", "relu", origin="paper"),
+    "abs": _risk("ABS", "abs", origin="paper"),
+    "relu-class": _risk("ReLU (class)", "relu", "class"),
+    "abs-class": _risk("ABS (class)", "abs", "class"),
+    "relu-part": _risk("ReLU (part)", "relu", "part"),
+    "abs-part": _risk("ABS (part)", "abs", "part"),
+    "nnpu": Method(
+        title="nnPU",
+        loss=_every_member_positive,
+        sees="members",
+        takes_ragged=True,
+        origin="literature",
+    ),
     "bag-relu": _bag_risk("Bag ReLU"),
     "bag-free": _bag_risk("Bag ReLU, prior-free", estimates_prior=True),
-    "bag-em": Method(title="Bag EM", objective="bags:Expectation", origin="literature"),
+    "bag-em": Method(title="Bag EM", loss=_expectation, origin="literature"),
     "siamese": Method(
         title="Siamese", objective="baselines:Siamese", outputs=EMBEDDING, origin="baseline"
     ),
@@ -269,14 +365,14 @@ METHODS = {
     ),
     "llp": Method(title="LLP", objective="baselines:Proportions", origin="literature"),
     "supervised": Method(
-        title="Supervised", objective="baselines:Supervised", sees_labels=True, control=True
+        title="Supervised", objective="baselines:Supervised", sees="labels", control=True
     ),
     "untrained": Method(
-        title="Untrained", fit="baselines:nearest_prototype", sees_labels=True, control=True
+        title="Untrained", fit="baselines:nearest_prototype", sees="labels", control=True
     ),
     "chance": Method(title="Chance", fit="baselines:always_positive", control=True, unnamed=True),
 }
-OWN_FILES = {"risks", "bags", "baselines"}
+OWN_FILES = {"loss", "bags", "baselines"}
 
 
 @cache

@@ -200,15 +200,19 @@ class Proportions(Objective):
     the same. The run's loss is not used.
     """
 
+    def begin(self) -> None:
+        """Read the law of the tuples."""
+        law = self.task.law_of(self.task.tuple_size)
+        self.positive_share = law.coefficients(self.task.prior).a
+
     def __call__(self, batch: Batch) -> tuple[Tensor, None]:
         """Return the mean over the two kinds of bags of their mean cross-entropy, (S,)."""
-        task = self.task
         losses = []
         bags = batch.unlabeled.sigmoid().split(BAG, dim=1)
         of_bags = torch.stack([bag.mean(dim=1) for bag in bags], dim=1)  # (S, bags)
         of_tuples = batch.tuples.sigmoid().mean(dim=2)  # (S, B)
-        share = task.law_of(task.tuple_size).coefficients(task.prior).a
-        for predicted, expected in ((of_tuples, share), (of_bags, task.prior)):
+        proportions = ((of_tuples, self.positive_share), (of_bags, self.task.prior))
+        for predicted, expected in proportions:
             goal = torch.full_like(predicted, expected)
             losses.append(binary_cross_entropy(predicted, goal, reduction="none").mean(dim=1))
         return torch.stack(losses).mean(dim=0), None

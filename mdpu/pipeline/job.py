@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.law import named_law
+from mdpu.law import RiskWeights, named_law
 from mdpu.methods import load_method
 from mdpu.pipeline.data.splits import describe_split
 from mdpu.pipeline.files import REPOSITORY, digest, load_npz, read_json
@@ -28,9 +28,9 @@ from mdpu.settings import RECIPE, Settings, Task
 if TYPE_CHECKING:
     import pandas as pd
 
-TERMS = ("tuple_positive", "tuple_negative", "unlabeled_positive", "unlabeled_negative")
+TERMS = tuple(f"risk_{term}" for term in RiskWeights._fields)
 RATES = ["true_positive_rate", "true_negative_rate"]
-MEASURES = ("objective", *(f"risk_{term}" for term in TERMS), *RATES)  # columns of every history
+MEASURES = ("objective", *TERMS, *RATES)  # columns of every history
 PACKAGES = ("mdpu", "numpy", "torch", "torchvision")
 
 
@@ -153,7 +153,7 @@ def _train(
     rows = load_npz(images, "train_images", "test_images")
     sides = load_npz(labels, "train", "test")
     evaluation = TestSet(rows["test_images"], sides["test"], rows["train_images"], sides["train"])
-    chosen = choose_device(device if method.objective else "cpu")
+    chosen = choose_device(device if method.trains_network else "cpu")
     with least_used_gpu(chosen) if chosen.type == "cuda" else nullcontext(chosen) as where:
         # A GPU trains small networks of several seeds in the time of one, unless each has a prior
         # of its own.
@@ -300,7 +300,7 @@ def run_history(unnamed: bool, history: pd.DataFrame, share_positive: float) -> 
         missing from the first epoch on whose objective is not finite.
     """
     frame = history.reindex(columns=["epoch", *MEASURES])
-    frame["risk"] = frame[[f"risk_{term}" for term in TERMS]].sum(axis=1, skipna=False)
+    frame["risk"] = frame[[*TERMS]].sum(axis=1, skipna=False)
     frame["raw_accuracy"] = _accuracy(frame, share_positive)
     if unnamed:
         frame[RATES] = frame[RATES].mask(frame["raw_accuracy"] < 0.5, 1 - frame[RATES])

@@ -609,7 +609,7 @@ class Plan:
 
     def needs_gpu(self, cell: str) -> bool:
         """Return whether a cell's method trains a network."""
-        return load_method(self.cells[cell][0].method).objective is not None
+        return load_method(self.cells[cell][0].method).trains_network
 
     def core_minutes(self, cell: str) -> float | None:
         """Return the minutes of one thread that training takes, at 1.0 s per run and epoch of

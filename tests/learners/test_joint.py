@@ -12,7 +12,7 @@ from scipy.special import expit
 from mdpu.data import TupleData
 from mdpu.law import Law
 from mdpu.learners.joint import (
-    Objective,
+    JointObjective,
     posteriors,
     shifted,
 )
@@ -56,7 +56,7 @@ def test_the_derivative_of_the_objective(law):
     tuples = generator.integers(20, size=(12, 3))
     tuples[:5, 2] = -1
     bags = Bags.of(TupleData(tuples, generator.integers(20, size=15)), law)
-    objective = Objective(bags, 0.35, 20, Stream(0, "groups"))
+    objective = JointObjective(bags, 0.35, 20, Stream(0, "groups"))
     scores = generator.standard_normal(20)
     numeric = approx_fprime(scores, lambda x: objective(x)[0], 1e-7)
     np.testing.assert_allclose(objective(scores)[1], numeric, atol=1e-6)
@@ -75,7 +75,7 @@ def counted(seed=0, n=60):
 def test_complete_bags_have_the_log_loss_of_what_was_observed():
     data, lowest, highest = counted()
     bags = Bags.of(data, Law.dominant, (lowest, highest), complete=True)
-    objective = Objective(bags, 0.35, 40, Stream(0, "groups"))
+    objective = JointObjective(bags, 0.35, 40, Stream(0, "groups"))
     scores = np.random.default_rng(1).standard_normal(40)
     expected = 0.0
     for members, low, high in zip(data.tuples, lowest, highest, strict=True):
@@ -97,7 +97,7 @@ def test_a_constant_score_of_the_prior_has_the_loss_of_a_coin():
         TupleData(np.arange(12).reshape(4, 3), np.arange(12, 20)), lambda m: Law.at_least(m, 2)
     )
     scores = np.full(20, np.log(0.4 / 0.6))
-    assert Objective(bags, 0.4, 20, Stream(0, "groups")).bag_loss(scores) == pytest.approx(
+    assert JointObjective(bags, 0.4, 20, Stream(0, "groups")).bag_loss(scores) == pytest.approx(
         2 * np.log(2)
     )
 

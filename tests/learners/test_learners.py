@@ -22,7 +22,7 @@ from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learners.features import Standardisation
-from mdpu.learners.joint import Objective
+from mdpu.learners.joint import JointObjective
 from mdpu.learners.linear import cross_fit, network_start, split_folds, start
 from mdpu.learners.student import Linear, Student, check_student, fit_teacher, soft_labels
 from mdpu.randomness import Stream
@@ -81,7 +81,7 @@ def test_a_start_finds_the_direction_where_the_mean_is_a_saddle():
     """Similar pairs are the same with the classes exchanged, so the sign is free."""
     data = Blobs(LAWS["similar pairs"], 0.5)
     z = Standardisation.learn(data.rows)(data.rows)
-    model = start(z, Objective(data.bags, 0.5, len(z), Stream(0, "groups")), 0.5)
+    model = start(z, JointObjective(data.bags, 0.5, len(z), Stream(0, "groups")), 0.5)
     assert abs(data.accuracy(z @ model[:-1] + model[-1]) - 0.5) > 0.43
     fit = cross_fit([z], data.bags, 0.5, seed=0, aligned=True)
     signs = np.sign(fit.coefficients[:, 2])

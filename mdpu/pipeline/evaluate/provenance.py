@@ -84,7 +84,7 @@ def _origin(run: Run, stored: Stored) -> dict[str, Any]:
     """Return the axes of a run, its name and key, and the `PROVENANCE` that it carries."""
     origin = {**vars(run), "run": run.name, "key": stored.key}
     origin |= {name: stored.about.get(name, "") for name in PROVENANCE}
-    if not load_method(run.method).objective:
+    if not load_method(run.method).trains_network:
         origin["precision"] = "float32"  # which is that of matrix products: it has none
     return origin
 

@@ -41,13 +41,9 @@ SETTING = ["law", "tuple_size", "prior"]
 def family(method: str) -> str:
     """Return what a method sees: ``marginal``, ``joint``, or ``control`` for true labels."""
     known = load_method(method)
-    return (
-        "control"
-        if known.control
-        else "marginal"
-        if known.objective == "risks:CorrectedRisk"
-        else "joint"
-    )
+    if known.control:
+        return "control"
+    return "marginal" if known.sees == "members" else "joint"
 
 
 def setting_title(law: str, tuple_size: int, prior: str, usual: str) -> str:
