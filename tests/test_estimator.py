@@ -40,6 +40,7 @@ from mdpu.data import TupleData, draw_split, join_groups, number_groups, sample_
 from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier, Network, TupleClassifier
 from mdpu.law import Law
+from mdpu.losses import TupleLoss
 from mdpu.scores import TupleKFold, estimated_risk, negative_bag_risk, negative_risk, suspicious
 from mdpu.settings import Settings, Task
 from mdpu.threads import one_thread
@@ -1052,6 +1053,7 @@ def test_the_example_of_the_classifier_gives_what_it_says():
         ("learner__method", "bag-free"),
         ("learner__method", "siamese"),
         ("learner__loss", "zzz"),
+        ("learner__loss", TupleLoss),
         ("learner__device", "zzz"),
         ("learner__n_epochs", 0),
         ("learner__hidden", (-1,)),
@@ -1137,6 +1139,24 @@ def test_a_training_that_diverges_is_warned_of(digits):
     images = digits.tuples.astype(np.float64) * 1e30, digits.unlabeled.astype(np.float64) * 1e30
     with pytest.warns(ConvergenceWarning, match="diverged"):
         MDPUClassifier(PRIOR, **few(method="ure", loss="squared")).fit(*images)
+
+
+# -- a loss of one's own -------------------------------------------------------------------------
+
+
+def test_a_loss_of_ones_own_enters_the_classifier(digits):
+    shapes = set()
+
+    def loss(tuples, unlabeled):
+        shapes.add((tuples.ndim, tuples.shape[1], unlabeled.ndim))
+        return TupleLoss(Law.dominant(2), PRIOR)(tuples, unlabeled)
+
+    classifier = MDPUClassifier(PRIOR, **few(loss=loss, **LONGER))
+    classifier.fit(digits.tuples, digits.unlabeled)
+    assert shapes == {(2, 2, 1)}
+    assert classifier.score(digits.test_images, digits.test_labels) > 0.8
+    with pytest.raises(UserError, match="your own"):
+        classifier.predict_proba(digits.test_images)
 
 
 # -- callbacks -------------------------------------------------------------------------------------

@@ -98,20 +98,37 @@ def test_there_are_these_methods_and_each_says_what_it_is():
         assert log_odds == sorted(["bag-free", "bag-relu", *(RISKS if loss == "logistic" else ())])
 
 
+FURTHER = """
+from mdpu.methods import Method, Objective
+
+
+class Shrunk(Objective):
+    def __call__(self, batch):
+        members = batch.tuples.square().mean(dim=(1, 2))
+        return members + batch.unlabeled.square().mean(dim=1), None
+
+
+def shrunk(task):
+    return lambda tuples, unlabeled: tuples.square().mean() + unlabeled.square().mean()
+
+
+METHODS = {
+    "shrunk": Method(title="Shrunk", objective=Shrunk),
+    "shrunk-loss": Method(title="Shrunk loss", loss=shrunk),
+}
+"""
+
+
 def test_a_further_file_is_a_further_method(tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text(
-        "from mdpu.methods import Method, Objective\n\n"
-        "class Shrunk(Objective):\n"
-        "    def __call__(self, batch):\n"
-        "        return batch.tuples.square().mean(dim=(1, 2)) + "
-        "batch.unlabeled.square().mean(dim=1), None\n\n"
-        'METHODS = {"shrunk": Method(title="Shrunk", objective=Shrunk)}\n'
-    )
+    (tmp_path / "mine.py").write_text(FURTHER)
     monkeypatch.setattr(mdpu.methods, "__path__", [*mdpu.methods.__path__, str(tmp_path)])
     mdpu.methods._methods.cache_clear()
+    samples = [draw_sample(1), draw_sample(2)]
     try:
-        [trained] = train_blobs("shrunk", [draw_sample()], [3], replace(SETTINGS, epochs=20))
-        assert trained.history["objective"].iloc[-1] < 0.1 * trained.history["objective"].iloc[0]
+        for name in ("shrunk", "shrunk-loss"):
+            for trained in train_blobs(name, samples, [3, 4], replace(SETTINGS, epochs=20)):
+                objective = trained.history["objective"]
+                assert objective.iloc[-1] < 0.1 * objective.iloc[0]
         (tmp_path / "yours.py").write_text("")
         mdpu.methods._methods.cache_clear()
         with pytest.raises(UserError, match="METHODS"):

@@ -148,6 +148,17 @@ def test_a_module_of_ones_own_brings_its_code_itself(tmp_path):
         )
 
 
+def test_a_loss_of_ones_own_is_left_out(tmp_path):
+    network = Network(loss=lambda tuples, unlabeled: tuples.square().mean(), n_epochs=2)
+    classifier = MDPUClassifier(0.4, learner=network).fit(IMAGES, SAMPLE)
+    save(classifier, tmp_path / "one.skops")
+    again = load(tmp_path / "one.skops")
+    assert np.array_equal(again.decision_function(IMAGES), classifier.decision_function(IMAGES))
+    for either in (classifier, again):
+        with pytest.raises(UserError, match="your own"):
+            either.predict_proba(IMAGES)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 def test_what_a_gpu_trained_is_loaded_on_the_cpu(tmp_path):
     classifier = MDPUClassifier(0.4, learner=Network(n_epochs=2, device="cuda")).fit(IMAGES, SAMPLE)

@@ -32,6 +32,7 @@ import mdpu.train as trainer
 from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
+from mdpu.losses import RiskLoss, TupleLoss
 from mdpu.methods import Objective, available_methods, load_method
 from mdpu.methods.loss import LossObjective
 from mdpu.randomness import Stream
@@ -507,6 +508,49 @@ def test_a_law_with_a_saddle_is_learned_from_second_moments_and_not_without(monk
         for trained in train_blobs("bag-relu", samples, seeds, settings, prior=1 / 3, law=law):
             balanced = trained.history[["true_positive_rate", "true_negative_rate"]].iloc[-1].mean()
             assert low <= balanced <= high
+
+
+# -- a loss of one's own -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize(
+    ("method", "loss"),
+    [("bag-relu", TupleLoss(Law.dominant, 0.4)), ("relu", RiskLoss(Law.dominant, 0.4))],
+)
+def test_a_function_trains_as_the_method_whose_loss_it_computes(method, loss, ragged):
+    samples = [draw_sample(1), draw_sample(2)]
+    if ragged:
+        for sample in samples:
+            sample.tuples[::3, 1] = -1
+    with in_float64():
+        by_name = train_blobs(method, samples, [3, 4])
+        by_function = train_blobs(method, samples, [3, 4], loss=lambda *scores: loss(*scores))
+    for trained, expected in zip(by_function, by_name, strict=True):
+        shared = ["epoch", "objective", "true_positive_rate", "true_negative_rate"]
+        assert list(trained.history.columns) == shared
+        assert_same(trained.history, expected.history[shared], 1e-9)
+
+
+def test_a_loss_that_is_given_records_what_it_measures():
+    [trained] = train_blobs("relu", [draw_sample()], [3], loss=TupleLoss(Law.dominant, 0.4))
+    assert "model_prior" in trained.history
+
+
+@pytest.mark.parametrize(
+    ("method", "loss", "said"),
+    [
+        ("relu", TupleLoss, "instance"),
+        ("llp", lambda tuples, unlabeled: tuples.mean(), "llp"),
+        ("kmeans", lambda tuples, unlabeled: tuples.mean(), "kmeans"),
+        ("relu", lambda tuples, unlabeled: 1.0, "one number"),
+        ("relu", lambda tuples, unlabeled: unlabeled, "one number"),
+        ("relu", lambda tuples, unlabeled: unlabeled.mean().detach(), "depends"),
+    ],
+)
+def test_a_function_that_is_no_loss_is_refused(method, loss, said):
+    with pytest.raises(UserError, match=said):
+        train_blobs(method, [draw_sample()], [3], loss=loss)
 
 
 # -- minibatches -----------------------------------------------------------------------------------
