@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import sys
 import time
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mdpu.errors import UserError
+from mdpu.files import atomic, remove_orphans
 
 DIGEST = hashlib.sha256().digest_size  # bytes at the beginning of a file
 
@@ -86,28 +85,11 @@ class Checkpoint:
         buffer = io.BytesIO()
         state = [value.cpu() for value in self.state]
         torch.save({"key": self.key, "history": history, "state": state}, buffer)
-        try:
-            self._write(self.path, buffer.getbuffer())
-        except OSError as error:
-            raise UserError(
-                f"the checkpoint {self.path} could not be written: {error.strerror}"
-            ) from None
+        body = buffer.getbuffer()
+        with atomic(self.path) as temporary, temporary.open("wb") as file:
+            file.write(hashlib.sha256(body).digest())
+            file.write(body)
         self.last = time.monotonic()
-
-    def _write(self, path: Path, body: memoryview) -> None:
-        """Write a file under another name and rename it, so that it is whole or absent."""
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                file.write(hashlib.sha256(body).digest())
-                file.write(body)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
 
     def remove(self) -> None:
         """Delete the file, if there is one, and unfinished ones of processes that were killed as
@@ -115,9 +97,8 @@ class Checkpoint:
         """
         if self.path is None:
             return
-        unfinished = self.path.parent.glob(f".{self.path.name}.*.part")
-        for path in (self.path, *unfinished):
-            path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
+        remove_orphans(self.path)
 
 
 def digest_of(*parts: Any) -> str:

@@ -17,13 +17,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mdpu.errors import UserError
+from mdpu.errors import UserError, check_count
 from mdpu.randomness import Stream
 
 Floats = NDArray[np.float64]
@@ -90,8 +90,7 @@ def _numbers(size: Any) -> range:
     """Return the numbers of positives, 0 .. M; raise `UserError` unless M is an integer of at least
     1.
     """
-    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
-        raise UserError(f"tuple size is {size!r}; an integer of at least 1 is needed")
+    check_count("tuple size", size)
     return range(int(size) + 1)
 
 

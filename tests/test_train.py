@@ -5,6 +5,8 @@ histories.
 import itertools
 import math
 import pickle
+import platform
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -306,7 +308,10 @@ def test_a_training_that_is_killed_goes_on_as_if_it_had_not_been(
     with pytest.raises(Killed):
         train_blobs(method, samples, seeds, settings, on_epoch_end=kill_after(after), **options)
     assert [path.name for path in options["checkpoint"].parent.iterdir()] == ["run.pt"]
-    (tmp_path / "folder" / ".run.pt.1.part").touch()  # as if it had been killed while it wrote
+    # As if it had been killed while it wrote.
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    (tmp_path / "folder" / f".run.{platform.node()}-{ended.pid}.pt").touch()
     epochs = []
     resumed = train_blobs(
         method, samples, seeds, settings, on_epoch_end=lambda e, rows: epochs.append(e), **options

@@ -1,25 +1,20 @@
-"""Files that are whole or absent: written beside their place and renamed, and noticed when read
-damaged; progress.
-"""
+"""Files of many kinds, written by `mdpu.files.atomic` and noticed when read damaged; progress."""
 
 from __future__ import annotations
 
 import contextlib
-import glob
 import hashlib
 import json
-import os
-import platform
 import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-import psutil
 from tqdm import tqdm
 
 from mdpu.errors import UserError
+from mdpu.files import atomic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,45 +55,6 @@ def sha256(path: Path) -> str:
     """
     with _reading(path), path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-@contextlib.contextmanager
-def atomic(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path` that becomes `path` when the block succeeds.
-
-    Readers see the old file or the new one, never a part, even if the power fails. A killed writer
-    leaves a temporary file, which the next one removes. Two writers do not disturb each other. A
-    full disk ends in `UserError`.
-    """
-    if path.exists() and not path.is_file():  # a device, a pipe or a folder
-        raise UserError(f"{path} is not a regular file; name another one")
-    # With the same suffix, because numpy and matplotlib choose the format by it.
-    temporary = path.with_name(f".{path.stem}.{platform.node()}-{os.getpid()}{path.suffix}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_orphans(path)
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())  # the contents reach the disk before the name does
-        temporary.replace(path)
-    except OSError as error:
-        raise UserError(
-            f"{path} could not be written ({error.strerror or error}); fix that and run again"
-        ) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _remove_orphans(path: Path) -> None:
-    """Remove the temporary files that dead processes of this machine left of `path`; other
-    machines' may be alive.
-    """
-    for other in path.parent.glob(
-        f".{glob.escape(path.stem)}.{glob.escape(platform.node())}-*{path.suffix}"
-    ):
-        number = other.name.removesuffix(path.suffix).rpartition("-")[2]
-        if number.isdecimal() and not psutil.pid_exists(int(number)):
-            other.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

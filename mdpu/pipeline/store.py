@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from mdpu.errors import UserError
-from mdpu.pipeline.files import atomic, digest
+from mdpu.files import atomic
+from mdpu.pipeline.files import digest
 
 if TYPE_CHECKING:
     import pandas as pd

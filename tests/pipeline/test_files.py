@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from mdpu.errors import UserError
+from mdpu.files import atomic
 from mdpu.pipeline import files
 
 TABLE = pd.DataFrame(
@@ -38,12 +39,12 @@ KINDS = {  # how each kind of file is written, and how it is read and found to b
 
 def test_a_file_appears_only_when_it_is_whole(tmp_path):
     path = tmp_path / "new" / "file.txt"
-    with files.atomic(path) as temporary:
+    with atomic(path) as temporary:
         temporary.write_text("half")
         assert not path.exists()
         temporary.write_text("whole")
     assert path.read_text() == "whole"
-    with pytest.raises(RuntimeError), files.atomic(path) as temporary:
+    with pytest.raises(RuntimeError), atomic(path) as temporary:
         temporary.write_text("half")
         raise RuntimeError
     assert path.read_text() == "whole"
@@ -53,7 +54,7 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path):
 def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
     path = tmp_path / "file[1].txt"  # with characters that a pattern would take for its own
     program = (
-        "import os, sys\nfrom pathlib import Path\nfrom mdpu.pipeline.files import atomic\n"
+        "import os, sys\nfrom pathlib import Path\nfrom mdpu.files import atomic\n"
         "with atomic(Path(sys.argv[1])) as temporary:\n"
         "    temporary.write_text('half')\n    os.kill(os.getpid(), 9)\n"
     )

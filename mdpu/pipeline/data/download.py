@@ -18,8 +18,9 @@ from pathlib import Path
 from filelock import FileLock
 
 from mdpu.errors import UserError, printable
+from mdpu.files import atomic
 from mdpu.pipeline.data.images import ImageSet
-from mdpu.pipeline.files import atomic, progress
+from mdpu.pipeline.files import progress
 
 TIMEOUT_SECONDS = 30.0  # without a byte
 MEBIBYTE = 1 << 20

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from mdpu.files import atomic
 from mdpu.pipeline.data.images import ImageSet, read_images
 from mdpu.pipeline.data.labels import Labels
-from mdpu.pipeline.files import atomic, load_npz
+from mdpu.pipeline.files import load_npz
 
 ROWS = 4
 COLUMNS = 12

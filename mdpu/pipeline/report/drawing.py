@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mdpu.files import atomic
 from mdpu.methods import load_method
-from mdpu.pipeline.files import atomic
 from mdpu.pipeline.report.style import method_style, use_house_style
 
 if TYPE_CHECKING:
