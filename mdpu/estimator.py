@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mdpu.data import TupleData, join_groups, sample_of
 from mdpu.errors import UserError, check_choice, warn
 from mdpu.export import PlainModule
-from mdpu.law import TINY, Law, check_share
+from mdpu.law import TINY, Law, check_share, named_law
 from mdpu.learners import EndEpoch, Learner
 from mdpu.learners.choice import Choice, default_learner, named_learner
 from mdpu.learners.joint import Floats, shifted
@@ -455,15 +455,17 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
             return estimate.prior
 
         says = self._said_of_prior(estimate, sample)
+        remedy = "give prior (--prior), more tuples, or larger tuples"
+        if estimate.verdict == "does not fit":
+            remedy = "leave out columns that say where a row comes from, or draw both alike"
         if not self.guess_prior:
             raise UserError(
                 f"{estimate.n} tuples and {estimate.n_unlabeled} unlabeled rows say "
-                f"{says}; give prior (--prior), more tuples, or larger tuples, or set "
-                "guess_prior=True (--guess-prior)"
+                f"{says}; {remedy}, or set guess_prior=True (--guess-prior)"
             )
         guess = min(max(estimate.prior, 0.02), 0.98)
         shown = f"{self._mirrored(guess):.2f}"
-        warn(f"the data say {says}, and {shown} is a guess; give prior or more tuples")
+        warn(f"the data say {says}, and {shown} is a guess; {remedy}")
         return guess
 
     def _said_of_prior(self, estimate: PriorProfile, sample: Sample) -> str:
@@ -834,9 +836,10 @@ class TupleClassifier(TupleEstimator):
     prior : float, optional
         Share of positives among the unlabeled rows, in (0, 1). By default it is estimated, see
         `PriorProfile`. `fit` refuses a sample that is not enough to estimate it.
-    law : Law, array_like or callable
-        The law, or its weights w_0 .. w_M; or a function from a tuple size to a law, such as
-        ``Law.dominant``, for tuples of several sizes, from which networks do not learn.
+    law : Law, array_like, str or callable
+        The law, or its weights w_0 .. w_M. For tuples of several sizes, from which networks do not
+        learn, a name of `mdpu.law.named_law` such as ``at-least-1``, or a function from a tuple
+        size to a law, such as ``Law.dominant``.
     positive_by : int, str or (rows, labels), optional
         Decides which class is +1 if the law stays the same when the classes are exchanged, as that
         of similar pairs does: a column by number or name, whose mean is larger among positives; or
@@ -975,19 +978,24 @@ class TupleClassifier(TupleEstimator):
                 "the classifier was trained on counts, not on a law; scores without labels need a "
                 "law"
             )
+        law: Any = self.law
+        if isinstance(law, str):
+            law = named_law(law, size)
         try:
-            law = self.law(size) if callable(self.law) else self.law
+            law = law(size) if callable(law) else law
             law = law if isinstance(law, Law) else Law(tuple(law))
         except (TypeError, ValueError) as error:
             if isinstance(error, UserError):
                 raise
             raise UserError(
-                f"law is {self.law!r}; a Law is needed, or weights w_0 .. w_M, like (0, 1, 1)"
+                f"law is {self.law!r}; a Law is needed, or weights w_0 .. w_M, like (0, 1, 1), or "
+                "a name, like at-least-1"
             ) from None
         if law.size != size:
             raise UserError(
-                f"law is for {law.size} members, but a tuple has {size}; give a function from the "
-                "size, like Law.dominant, for tuples of several sizes"
+                f"law is for {law.size} members, but a tuple has {size}; give a name, like "
+                "at-least-1, or a function from the size, like Law.dominant, for tuples of several "
+                "sizes"
             )
         if self.broken and law.refused:
             raise UserError(

@@ -770,8 +770,9 @@ def test_tuples_and_rows_that_differ_by_more_than_the_class_are_not_read_as_a_pr
     rows, groups = join_groups(table.tuples, table.unlabeled)
     frame = pd.DataFrame(rows[:, 16:48], columns=[f"pixel {k}" for k in range(32)])
     frame["device"] = np.random.default_rng(0).normal(np.where(groups < 0, 0.0, 3.0))
-    with pytest.raises(UserError, match="device"):
+    with pytest.raises(UserError, match="device") as refused:
         MDPUClassifier(learner="linear", random_state=0).fit(frame, groups)
+    assert "leave out columns" in str(refused.value) and "more tuples" not in str(refused.value)
     with pytest.warns(UserWarning, match="device"):
         told = MDPUClassifier(PRIOR, learner="linear", random_state=0).fit(frame, groups)
     assert told.prior_estimate_.verdict == "does not fit" and told.prior_estimate_.misfit > 1

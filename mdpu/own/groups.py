@@ -125,7 +125,7 @@ class GroupData:
         return np.unique(self.groups[self.groups != UNLABELED], return_counts=True)[1]
 
     @property
-    def law(self) -> Law | Callable[[int], Law]:
+    def law(self) -> Law | str:
         """The law, as `TupleClassifier` takes it."""
         return (self.rule or Rule()).laws(self.sizes.tolist())
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,14 +73,12 @@ class Rule:
             return Law.between(size, 0, size // 2)
         return named_law(self.law, size)
 
-    def laws(self, sizes: Sequence[int]) -> Law | Callable[[int], Law]:
-        """Return the law as `TupleClassifier` takes it: that of one size, or a function of the
-        size.
-        """
+    def laws(self, sizes: Sequence[int]) -> Law | str:
+        """Return the law as `TupleClassifier` takes it: that of one size, or its name."""
         different = {*map(int, sizes)}
         if len(different) == 1:
             return self.law_of(different.pop())
-        return partial(named_law, self.law)
+        return self.law
 
     def take(self, places: Indices) -> Rule:
         """Return the rule of some groups."""

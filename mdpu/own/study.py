@@ -46,7 +46,7 @@ from mdpu.own.tables import suggest
 from mdpu.pipeline.files import progress, read_json, write_csv, write_json, write_table
 from mdpu.prior import columns_apart
 from mdpu.sample import without_repeats
-from mdpu.saving import load, save, with_last
+from mdpu.saving import load, save
 
 FOLDS = 5
 # of the groups in training, the learning curve has an eighth, a quarter, a half, and all
@@ -110,7 +110,7 @@ def fit_groups(
     for text in study.warned:
         print(f"warning: {text}", file=sys.stderr)
     out.mkdir(parents=True, exist_ok=True)
-    save(_for_file(study), out / "classifier.skops")
+    save(study.estimator, out / "classifier.skops")
     rows = study.data.rows
     held = {"shape": rows.shape[1:]}
     if isinstance(rows, pd.DataFrame):
@@ -133,21 +133,6 @@ def _ranked(study: Study) -> pd.DataFrame:
         firsts = np.unique(data.groups, return_index=True)[1][-len(data.names) :]
         ranked["line"] = data.lines[firsts][places]
     return ranked
-
-
-def _for_file(study: Study) -> Any:
-    """Return the estimator with the name of its law, where that is a function, which no file
-    holds.
-    """
-    if not callable(getattr(study.classifier, "law", None)) or study.rule.law == "dominant":
-        return study.estimator
-
-    def name_law(classifier: Any) -> Any:
-        named = copy.copy(classifier)
-        named.law = study.rule.law
-        return named
-
-    return with_last(study.estimator, name_law)
 
 
 def with_columns(data: GroupData, drop: Sequence[str]) -> GroupData:

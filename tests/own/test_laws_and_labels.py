@@ -16,7 +16,8 @@ from mdpu.own.groups import read_groups
 from mdpu.own.rules import Rule
 from mdpu.pipeline import cli
 from mdpu.pipeline.files import read_csv
-from mdpu.saving import load
+from mdpu.saving import load, save
+from mdpu.scores import scores_without_labels
 
 GROUPS = 150
 SIZE = 4
@@ -185,6 +186,20 @@ def test_python_takes_what_the_reader_gives():
     classifier.fit(data.members(data.rows), counts=data.counts)
     answers = classifier.predict(frame[["size", "noise"]])
     assert np.mean((answers > 0) == labels) > 0.9
+
+
+def test_a_law_for_groups_of_several_sizes_is_a_name_that_a_file_keeps(tmp_path):
+    frame, _ = bags(np.arange(GROUPS) % 2 + 2, unlabeled=300)
+    frame = frame[frame.pop("positives").isin([np.nan, 1])]
+    data = read_groups(frame, "bag", law="exactly-1")
+    rows = data.rows.to_numpy()
+    classifier = TupleClassifier(prior=0.4, law=data.law, learner="linear", random_state=0)
+    classifier.fit(rows, data.groups)
+    save(classifier, tmp_path / "own.skops")
+    loaded = load(tmp_path / "own.skops")
+    assert loaded.law_of(3) == Law.exactly(3, 1)
+    for measure in (TupleClassifier.risk_estimate, scores_without_labels):
+        assert measure(loaded, rows, data.groups) == measure(classifier, rows, data.groups)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """A classifier from files by the command line, and its page in a browser."""
 
 import warnings
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -11,6 +12,7 @@ from browsing import click, lay_out, set_up, violations, visit
 from PIL import Image
 from scipy.special import expit
 
+from mdpu import scores
 from mdpu.data import UNLABELED
 from mdpu.estimator import MDPUClassifier, Network
 from mdpu.own import page as own
@@ -166,6 +168,18 @@ def test_the_planted_groups_are_the_most_suspicious(made):
         lines[line - 1].endswith(name)
         for line, name in zip(ranked["line"], ranked["group"], strict=True)
     )
+
+
+@pytest.mark.parametrize("is_shown", [False, True])
+def test_that_groups_break_the_rule_is_said_only_beyond_chance(is_shown, study, tmp_path):
+    number = scores.Estimate(20.4, 7.0 if is_shown else 0.0, 45.0, 0.95)
+    own.write_own_page(
+        replace(study, suspicion=replace(study.suspicion, number=number)), tmp_path / "page.html"
+    )
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert ("About 20 of 240 groups break the rule" in page) == is_shown
+    assert ("not shown that any group breaks the rule" in page) != is_shown
+    assert ("times likelier if broken" in page) != is_shown
 
 
 def test_repeated_unlabeled_rows_stand_once(made):
