@@ -23,6 +23,7 @@ from mdpu.own.tables import NAMELESS, cell_text, doubt_of, kind_of, suggest, tid
 KINDS = {"min_frequency": 10, "max_categories": 30}
 NAMES = 0.5  # share of different values in a column of text, from which on it names rows
 ENOUGH = 5  # rows from which on a column that lies outside of what training saw is worth a line
+MANY = 30  # whole numbers that rise from row to row, from which on they number the rows
 MISSING = "missing"  # the category of a missing value
 RESERVED = ("answer", "probability")  # columns that `predict` adds
 
@@ -158,9 +159,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kind = kind_of(column)
         if name in self.drop:
             return Column(name, kind, False, "--drop names it")
-        if name.startswith(NAMELESS) and kind == "number" and (column.diff().dropna() > 0).all():
-            reason = "it has no name and numbers the rows"
-            return Column(name, kind, False, reason, "a name in the header keeps it")
+        if kind == "number" and _numbers_rows(name, column):
+            reason = "it numbers the rows, so it says where a row stands"
+            return Column(name, kind, False, reason, "rows in another order keep it")
         if kind == "other":
             held = type(column.dropna().iloc[0]).__name__
             return Column(
@@ -215,6 +216,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"no value of column {name} was seen in training, such as {example!r}; training "
                 f"knew {few([repr(one) for one in names])}{suggest(example, names)}"
             )
+
+
+def _numbers_rows(name: str, column: pd.Series) -> bool:
+    """Return whether numbers rise from row to row: whole ones, and many, if the column has a
+    name.
+    """
+    numbers = column.dropna()
+    if not (numbers.diff().dropna() > 0).all():
+        return False
+    if name.startswith(NAMELESS):
+        return True
+    return len(numbers) >= MANY and bool((numbers % 1 == 0).all())
 
 
 def _frame(X: Any) -> pd.DataFrame:

@@ -48,9 +48,21 @@ ODD = GAPS | {"-", "--", "?", "none"}  # names of groups that may stand for a mi
 # share of groups of one row, followed by rows without a group, from which on cells may have been
 # merged
 FOLLOWED = 0.9
-BEYOND = (
-    2  # times the largest other group that the last one may have after names were filled downwards
-)
+# times the largest other group that the last one may have after names were filled downwards
+BEYOND = 2
+# names of a last row that sums up the others
+TOTALS = {
+    "average",
+    "gesamt",
+    "gesamtsumme",
+    "grand total",
+    "mean",
+    "mittelwert",
+    "sum",
+    "summe",
+    "total",
+    "totals",
+}
 
 
 @dataclass(frozen=True)
@@ -352,8 +364,10 @@ def _said_of_groups(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> pd.S
 
 def report_groups(rows: Any, groups: Indices) -> GroupReport:
     """Return the report on rows (N, ...) and on groups (N,) of `number_groups`."""
-    contents = row_numbers(rows)
     table = pd.DataFrame(rows if np.ndim(rows) == 2 else None)  # pictures have no named columns
+    unhashable = [name for name, column in table.items() if kind_of(column) == "other"]
+    table[unhashable] = table[unhashable].map(str)
+    contents = row_numbers(table if isinstance(rows, pd.DataFrame) else rows)
     members = pd.DataFrame({"row": contents, "group": groups})[groups != UNLABELED]
     different = members.drop_duplicates()
     unlabeled = np.unique(contents[groups == UNLABELED])
@@ -526,6 +540,11 @@ def _doubts(names: pd.Series, different: list[str]) -> list[str]:
                 f"a group of {sizes[name]} rows is called {name}; if these have no group, "
                 f"--missing {name}"
             )
+    last = names.iloc[-1] if len(names) else None
+    if last is not None and last.casefold().strip(" :") in TOTALS:
+        notes.append(
+            f"the last row is of a group called {last}: if it sums up the others, remove it"
+        )
     known = names.notna().to_numpy()
     followed = np.append(~known[1:], False)[known]
     if len(sizes) > 1 and sizes.max() == 1 and followed.mean() >= FOLLOWED:

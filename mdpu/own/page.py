@@ -170,6 +170,8 @@ def _picture(pixels: Any, rows: Any) -> str:
 
 
 def _short(value: Any) -> str:
+    if np.ndim(value) or isinstance(value, dict):
+        return str(value)
     if pd.isna(value):
         return "–"
     if isinstance(value, pd.Timestamp):

@@ -32,6 +32,7 @@ DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 TABLES = (*DELIMITED, ".parquet", ".xlsx")
 NAMELESS = "Unnamed: "  # how pandas calls a column without a name, by its place
 REGULAR = 0.9  # share of the lines that a separator divides alike
+TOP = 20  # lines in which a header is looked for by the names that it must hold
 BOMS = {
     b"\xef\xbb\xbf": "utf-8-sig",
     b"\xff\xfe\0\0": "utf-32",
@@ -104,6 +105,8 @@ CODES = {
 CODES |= {"NZD", "PLN", "SEK", "TRY", "USD", "ZAR"}
 BLANKS = " \u00a0\u2009\u202f"  # between the digits of thousands
 EXACT = 2**53  # integers beyond are not exact in a double
+NUMERIC = (int, float, np.integer, np.floating, decimals.Decimal)
+DIGITS = re.compile(r"[+-]?[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -358,9 +361,12 @@ def _is_blank(cell: Any) -> bool:
 
 
 def _header(records: list[list[Any]], filled: list[int], needed: Sequence[str]) -> int:
-    """Return the place of the header: the first line, unless those above it are titles or comments
-    of one cell.
+    """Return the place of the header: the line that holds the needed names, which may stand below
+    merged headings; else the first line that is no title or comment of one cell.
     """
+    for place in filled[:TOP]:
+        if needed and _is_header(records[place], needed):
+            return place
     widest = max(len(records[place]) for place in filled)
     for place in filled:
         cells = [str(cell).strip() for cell in records[place] if not _is_blank(cell)]
@@ -371,6 +377,12 @@ def _header(records: list[list[Any]], filled: list[int], needed: Sequence[str]) 
         if not (is_title or (is_comment and {*needed})):
             return place
     return filled[0]
+
+
+def _is_header(record: Sequence[Any], needed: Sequence[str]) -> bool:
+    """Return whether a line holds needed names, and no numbers."""
+    cells = [str(cell).strip() for cell in record if not _is_blank(cell)]
+    return {*needed} <= {*cells} and not any(map(_is_measured, cells))
 
 
 def _without_units(table: Table) -> Table:
@@ -459,7 +471,7 @@ def _read_excel(path: Path, needed: Sequence[str], wanted: str | None) -> Table:
     sheets = [sheet for sheet in book.worksheets if sheet.max_row > 1 or sheet.max_column > 1]
     if not sheets:
         raise UserError(f"{path} has no sheet with a table")
-    sheet = sheets[0] if wanted is None else _named_sheet(path, sheets, wanted)
+    sheet = _choose_sheet(sheets, needed) if wanted is None else _named_sheet(path, sheets, wanted)
     notes = []
     if len(sheets) > 1:
         passed_over = [one.title for one in sheets if one is not sheet]
@@ -479,6 +491,15 @@ def _read_excel(path: Path, needed: Sequence[str], wanted: str | None) -> Table:
     if merged:
         notes.append(f"cells that were merged downwards got the value of the first: {merged}")
     return _tabulate(path, records, [*range(1, len(records) + 1)], needed, notes)
+
+
+def _choose_sheet(sheets: Sequence[Any], needed: Sequence[str]) -> Any:
+    """Return the first sheet with a header of the needed names, or the first of all."""
+    for sheet in sheets:
+        lines = sheet.iter_rows(max_row=TOP, values_only=True)
+        if needed and any(_is_header(line, needed) for line in lines):
+            return sheet
+    return sheets[0]
 
 
 def _named_sheet(path: Path, sheets: Sequence[Any], wanted: str) -> Any:
@@ -532,8 +553,10 @@ def tidy(
     plain: dict[Any, pd.Series] = {}
     for name, column in frame.items():
         plain[name] = _native(column, reading)
-    texts = {name: _Text(str(name), column) for name, column in plain.items() if _is_text(column)}
-    texts = {name: one for name, one in texts.items() if name not in text}
+    texts = {}
+    for name, column in plain.items():
+        if _is_text(column) and name not in text:
+            texts[name] = _Text(str(name), column, _numbers_by_text(frame[name]))
     sign = reading.decimal or _decimal_sign(texts.values(), separator)
     dates = reading.dates or _date_form(texts.values())
     said: dict[str, list[str]] = {}
@@ -576,6 +599,8 @@ def _native(column: pd.Series, reading: Reading) -> pd.Series:
         return column.astype(bool)
     if pd.api.types.is_complex_dtype(dtype):
         return column.astype(object)
+    if pd.api.types.is_integer_dtype(dtype) and _are_long(column.dropna()):
+        return _as_text(column.astype(object), reading)
     if pd.api.types.is_numeric_dtype(dtype):
         numbers = pd.Series(column.to_numpy(np.float64, na_value=np.nan), index=column.index)
         return numbers.mask(numbers.isin(_numbers_among(reading.missing)))
@@ -593,12 +618,25 @@ def _native(column: pd.Series, reading: Reading) -> pd.Series:
         return _dates(column)
     if all(issubclass(kind, datetime.timedelta) for kind in kinds):
         return pd.to_timedelta(column)
-    numeric = (int, float, np.integer, np.floating, decimals.Decimal)
-    if all(issubclass(kind, numeric) for kind in kinds):
+    if all(issubclass(kind, NUMERIC) for kind in kinds):
+        if all(map(_is_whole, known)) and _are_long(known):
+            return _as_text(column, reading)
         return _native(column.astype(np.float64), reading)
-    if all(issubclass(kind, (str, datetime.date, *numeric)) for kind in kinds):
+    if all(issubclass(kind, (str, datetime.date, *NUMERIC)) for kind in kinds):
         return _as_text(column, reading)
     return column.astype(object)
+
+
+def _is_whole(value: Any) -> bool:
+    """Return whether a number is whole, and of a type that keeps all digits."""
+    if isinstance(value, decimals.Decimal):
+        return value == value.to_integral_value()
+    return isinstance(value, int | np.integer)
+
+
+def _are_long(numbers: pd.Series) -> bool:
+    """Return whether whole numbers are so long that doubles lose their last digits, as ids are."""
+    return bool(((numbers >= EXACT) | (numbers <= -EXACT)).any())
 
 
 def _dates(column: pd.Series) -> pd.Series:
@@ -646,12 +684,33 @@ def without_currency(text: str) -> tuple[str, str]:
     return f"{found['minus'] or ''}{found['amount']}", signs[0]
 
 
-class _Text:
-    """A column of text, which may be numbers, truths or dates."""
+def _numbers_by_text(column: pd.Series) -> dict[str, float]:
+    """Return the cells of a mixed column that are numbers, by the text that stands for them.
 
-    def __init__(self, name: str, column: pd.Series):
+    Excel has such columns. A number has no decimal sign, whatever that of the text beside it is.
+    """
+    if not pd.api.types.is_object_dtype(column.dtype):
+        return {}
+    numbers = {}
+    texts = set()
+    for value in column.dropna():
+        if isinstance(value, str):
+            texts.add(value.strip())
+        elif isinstance(value, NUMERIC) and not isinstance(value, bool):
+            numbers[cell_text(value)] = float(value)
+    return {text: number for text, number in numbers.items() if text not in texts}
+
+
+class _Text:
+    """A column of text, which may be numbers, truths or dates.
+
+    `numbers` are those of its texts that stand for cells which are numbers.
+    """
+
+    def __init__(self, name: str, column: pd.Series, numbers: dict[str, float] | None = None):
         self.name = name
         self.column = column
+        self.numbers = numbers or {}
         self.counts = Counter(self.column.dropna())
         self.texts = [*self.counts]
         plain = [text for text in self.texts if text.casefold() not in MARKS]
@@ -662,6 +721,7 @@ class _Text:
         self.readable = {}
         for sign, pattern in NUMBERS.items():
             self.readable[sign] = {text for text in plain if pattern.fullmatch(self.bare[text])}
+            self.readable[sign] |= self.numbers.keys() & {*plain}
         self.plain = {*plain}
         self.doubt: tuple[str, str] | None = None
 
@@ -673,7 +733,8 @@ class _Text:
     @property
     def signs(self) -> set[str]:
         """The commas and points in its values."""
-        return {sign for sign in ".," for text in self.plain if sign in self.bare[text]}
+        written = self.plain - self.numbers.keys()
+        return {sign for sign in ".," for text in written if sign in self.bare[text]}
 
     @property
     def date_forms(self) -> set[str]:
@@ -709,7 +770,7 @@ class _Text:
         if all(SLASHED.fullmatch(text) for text in self.texts):
             return self._convert_slashed(dates)
         for own in (sign, "," if sign == "." else "."):
-            if self.reads(own):
+            if self.reads(own) and not self._is_of_long_numbers():
                 return self._convert_numbers(own)
         self._find_doubt()
         return []
@@ -755,18 +816,16 @@ class _Text:
             return []
         comma = "," if sign == "." else "."
         removed = str.maketrans(dict.fromkeys(f"{comma}{BLANKS}'’%") | {"−": "-", sign: "."})
-        values = {text: float(self.bare[text].translate(removed)) for text in self.plain}
+        written = self.plain - self.numbers.keys()
+        values = {text: float(self.bare[text].translate(removed)) for text in written}
         if shares:
             values = {text: value / 100 for text, value in values.items()}
-        self.column = self.column.map(values).astype(np.float64)
+        self.column = self.column.map(values | self.numbers).astype(np.float64)
         said = []
-        if sign == "," and any(sign in self.bare[text] for text in self.plain):
+        if sign == "," and any(sign in self.bare[text] for text in written):
             said.append("the decimal sign is a comma")
-        if any(
-            mark in self.bare[text].strip("% ")
-            for mark in f"{comma}{BLANKS}'’"
-            for text in self.plain
-        ):
+        letters = {letter for text in written for letter in self.bare[text].strip("% ")}
+        if letters & {*f"{comma}{BLANKS}'’"}:
             said.append("marks between thousands were taken out")
         if self.currencies:
             said.append(f"the sign {few(sorted(self.currencies))} was taken out")
@@ -777,8 +836,20 @@ class _Text:
             said.append(f"{few(sorted(self.marks))} stands for a missing value {count} times")
         return said
 
+    def _is_of_long_numbers(self) -> bool:
+        """Return whether all values are whole numbers, some of them too long for a double."""
+        if not all(map(DIGITS.fullmatch, self.plain)):
+            return False
+        return _are_long(pd.Series([int(text) for text in self.plain], dtype=object))
+
     def _find_doubt(self) -> None:
         """Note what keeps a column of numbers from being one."""
+        if self._is_of_long_numbers():
+            self.doubt = (
+                "its whole numbers have more digits than a number keeps, as ids have",
+                "shorter numbers, or a unit that makes them smaller, would keep it",
+            )
+            return
         readable = max(self.readable.values(), key=len)
         others = sorted({*self.texts} - readable, key=lambda text: -self.counts[text])
         count = sum(self.counts[text] for text in others)

@@ -171,6 +171,50 @@ def test_an_index_that_names_the_groups_is_found(tmp_path):
         assert read_groups(source, "team").names == ["a", "b"]
 
 
+def test_the_sheet_and_the_header_are_those_of_the_column_that_is_asked_for(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.title = "Cover"
+    book.active.append(["made in May", "by us"])
+    sheet = book.create_sheet("Data")
+    sheet.append(["Measured in May"])
+    sheet.append([None, "Size", None, "Place"])
+    sheet.merge_cells("B2:C2")
+    for row in (["team", "a", "b", "x"], ["team 1", 1, 2, 3], [None, 4, 5, 6]):
+        sheet.append(row)
+    book.save(tmp_path / "own.xlsx")
+    data = read_groups(tmp_path / "own.xlsx", "team")
+    assert [*data.rows] == ["a", "b", "x"] and data.names == ["team 1"]
+    words = str(data.account)
+    assert "Data was read" in words and "above the header: 2" in words
+
+
+def test_numbers_beside_texts_of_numbers_are_the_numbers_that_they_are(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["team", "comma", "mark"])
+    for row in (["a", "1,25", 1.125], ["a", 2.125, "k. A."], ["b", "1.003,5", 2.25], [None, 7, 3]):
+        book.active.append(row)
+    book.save(tmp_path / "own.xlsx")
+    data = read_groups(tmp_path / "own.xlsx", "team")
+    assert data.rows["comma"].tolist() == [1.25, 2.125, 1003.5, 7]
+    assert data.rows["mark"].tolist()[::2] == [1.125, 2.25]
+
+
+def test_a_last_row_that_sums_up_the_others_is_asked_about(tmp_path):
+    lines = ["team,value", "a,1", "a,2", ",3", "Total,6"]
+    assert "called Total" in str(read(tmp_path, lines).account)
+    assert "called Total" not in str(read(tmp_path, [lines[0], lines[-1], *lines[1:-1]]).account)
+
+
+def test_a_column_that_numbers_the_rows_is_left_out():
+    numbers = np.arange(40)
+    frame = pd.DataFrame({"Nr.": 3 * numbers + 7, "value": numbers / 4, "wave": numbers % 5})
+    left_out = {column.name for column in TableEncoder().fit(frame).columns() if not column.used}
+    assert left_out == {"Nr."}
+    assert all(column.used for column in TableEncoder().fit(frame[::-1]).columns())
+
+
 def test_merged_cells_of_excel_have_the_name_of_the_first(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()
@@ -209,6 +253,21 @@ def test_every_type_of_a_column_has_a_place():
     left_out = [one for one in encoder.columns() if not one.used]
     assert [one.name for one in left_out] == ["list"] and left_out[0].reason and left_out[0].remedy
     assert len(encoder.columns()) == frame.shape[1]
+    data = read_groups(frame.assign(team=["a", "b", None]), "team")
+    assert len(data.rows) == 3 and data.rows["list"].tolist() == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize("kind", [int, decimal.Decimal, str])
+def test_numbers_that_are_too_long_to_be_kept_are_names(kind, tmp_path):
+    ids = [kind(7_300_000_000_000_000_000 + 17 * (place % 37)) for place in range(40)]
+    frame = pd.DataFrame({"id": ids, "value": np.arange(40) % 7})
+    frame["team"] = ["a"] * 3 + [None] * 37
+    frame.to_parquet(tmp_path / "own.parquet")
+    for source in (frame, tmp_path / "own.parquet"):
+        rows = read_groups(source, "team").rows
+        assert rows["id"].nunique() == 37
+        left_out = TableEncoder().fit(rows).columns()[0]
+        assert not left_out.used and "digits" in left_out.reason and left_out.remedy
 
 
 def test_a_column_that_counts_the_rows_for_want_of_a_name_is_left_out(tmp_path):
@@ -235,7 +294,7 @@ def test_a_tidy_frame_stays_as_it_is(tmp_path):
 
 def test_new_rows_have_to_be_those_of_the_training():
     days = pd.date_range("2020-01-01", periods=40).strftime("%Y-%m-%d")
-    frame = pd.DataFrame({"day": days, "kind": ["yes", "no"] * 20, "size": np.arange(40.0)})
+    frame = pd.DataFrame({"day": days, "kind": ["yes", "no"] * 20, "size": np.arange(40.0) / 2})
     encoder = TableEncoder().fit(frame)
     with pytest.raises(UserError, match="column day"):
         encoder.transform(frame.assign(day=np.arange(40) + 18262))
