@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Real
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -487,15 +487,17 @@ def _degrees(weights: list[Fraction], free: bool) -> tuple[float, set[int]]:
     if that is free.
     """
     size = len(weights) - 1
-    s = cast(Any, np.poly1d(np.array([Fraction(1), Fraction(0)])))
-    form = 0 * s
-    for k, weight in enumerate(weights):
-        ways = math.comb(size, k)
-        power = s**k * (1 - s) ** (size - k)
-        form += ways * weight * power
+    coefficients = []  # of the powers of s: by finite differences, which take M^2 steps
+    differences = weights
+    for power in range(size + 1):
+        coefficients.append(math.comb(size, power) * differences[0])
+        differences = [after - before for before, after in itertools.pairwise(differences)]
 
-    degree = form.order
-    centre = -form[degree - 1] / (degree * form[degree])
-    shifted = form(s + centre)
+    degree = max(power for power in range(size + 1) if coefficients[power])
+    centre = -coefficients[degree - 1] / (degree * coefficients[degree])
+    shifted = coefficients[: degree + 1]  # of the powers of s - c, by Horner's scheme
+    for lowest in range(degree):
+        for power in reversed(range(lowest, degree)):
+            shifted[power] += centre * shifted[power + 1]
     powers = range(int(free), degree + 1)
     return float(centre), {power for power in powers if shifted[power]}

@@ -351,6 +351,7 @@ IDENTIFIED = {
         Law.exactly(3, 1),
         Law((0.5, 0.0, 0.0, 1.0)),
         Law.dominant(3).broken(0.1),
+        Law.dominant(250),
     ],
     ("family", 0): [Law.dominant(1), Law.exactly(4, 4)],
     ("family", 0.5): [Law.similar(2).broken(0.1)],

@@ -7,6 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 SHOWN = 5  # names in a line of the account
+# kinds of columns that become something else
+KINDS = {"category": "categories", "date": "dates", "duration": "durations"}
 
 
 @dataclass(frozen=True)
@@ -86,20 +88,15 @@ class Account:
             lines.append(f"rule of the groups: {self.rule}")
         if self.columns:
             lines.append(self._columns())
-        for kind, words in {
-            "category": "categories",
-            "date": "dates",
-            "duration": "durations",
-        }.items():
-            names = [
-                one.name for one in self.columns if one.used and one.kind == kind and not one.reason
-            ]
+        for kind, words in KINDS.items():
+            names = [column.name for column in self.columns if _is_plainly(column, kind)]
             if names:
                 lines.append(f"taken as {words}: {few(names)}")
         for column in self.columns:
-            if column.used and column.reason:
-                words = "text" if column.kind == "text" else "taken as categories"
-                lines.append(f"{column.name}: {words}, because {column.reason}; {column.remedy}")
+            if not column.used or not column.reason:
+                continue
+            words = "text" if column.kind == "text" else "taken as categories"
+            lines.append(f"{column.name}: {words}, because {column.reason}; {column.remedy}")
         for column in self.left_out:
             lines.append(f"left out: {column.name}, because {column.reason}")
             if column.remedy:
@@ -112,13 +109,20 @@ class Account:
         line = f"columns: {len(self.columns)} in, {used} used, {len(self.left_out)} left out"
         if names:
             line += f"; groups are named by {' and '.join(names)}"
-        told = [column.name for column in self.columns if column.kind == "count"]
-        if told:
-            line += f", and {told[0]} says something of each"
+        statements = [column.name for column in self.columns if column.kind == "count"]
+        if statements:
+            line += f", and {statements[0]} says something of each"
         return line
+
+
+def _is_plainly(column: Column, kind: str) -> bool:
+    """Return whether training uses a column as what it is, without a doubt."""
+    return column.used and column.kind == kind and not column.reason
 
 
 def few(names: list[str]) -> str:
     """Return some names and how many more there are."""
     shown = ", ".join(names[:SHOWN])
-    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+    if len(names) > SHOWN:
+        shown += f" and {len(names) - SHOWN} more"
+    return shown

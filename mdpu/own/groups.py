@@ -12,7 +12,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -124,12 +124,17 @@ class GroupData:
 
     def take(self, places: Indices) -> GroupData:
         """Return the data at some places (n,), with the account of all."""
-        rows = self.rows.iloc[places] if isinstance(self.rows, pd.DataFrame) else self.rows[places]
-        files = None if self.files is None else [self.files[place] for place in places]
-        raw = None if self.raw is None else self.raw.iloc[places]
-        groups = self.groups[places]
-        lines = self.lines[places]
-        return replace(self, rows=rows, groups=groups, files=files, lines=lines, raw=raw)
+        taken = replace(
+            self,
+            rows=take_rows(self.rows, places),
+            groups=self.groups[places],
+            lines=self.lines[places],
+        )
+        if self.files is not None:
+            taken = replace(taken, files=[self.files[place] for place in places])
+        if self.raw is not None:
+            taken = replace(taken, raw=self.raw.iloc[places])
+        return taken
 
     @property
     def sizes(self) -> Indices:
@@ -173,7 +178,7 @@ class Source:
     """What a source holds, as it was read.
 
     `raw` is a table as it stands in its file, with all of its columns; `rows` are tidy, without the
-    columns of groups. `told` is the column that says something of each group.
+    columns of groups. `statement` is the column that says something of each group.
     """
 
     rows: Any
@@ -182,7 +187,7 @@ class Source:
     lines: NDArray[np.int64]
     files: list[Path] | None = None
     raw: pd.DataFrame | None = None
-    told: pd.Series | None = None
+    statement: pd.Series | None = None
 
 
 def read_groups(
@@ -232,29 +237,35 @@ def read_groups(
     """
     if count is not None and label is not None:
         raise UserError(f"count is {count!r} and label is {label!r}; give one of them")
-    told = label if count is None else count
+    statement = label if count is None else count
     read = read_rows(
-        source, group, table=table, file=file, size=size, told=told, reading=make_reading(reading)
+        source,
+        group,
+        table=table,
+        file=file,
+        size=size,
+        statement=statement,
+        reading=make_reading(reading),
     )
     assert read.ids is not None
-    groups = number_groups(read.ids) if len(read.ids) else read.ids.astype(np.int64)
+    groups = read.ids.astype(np.int64) if not len(read.ids) else number_groups(read.ids)
+    is_member = groups != UNLABELED
+
     column = group if isinstance(group, str) else " ".join(group)
-    for n, what in (
-        (np.sum(groups == UNLABELED), "unlabeled rows"),
-        (np.sum(groups != UNLABELED), "groups"),
-    ):
-        if not n and (what == "groups" or told is None):
-            raise UserError(_nothing(what, column, read))
-    places = np.unique(groups[groups != UNLABELED], return_index=True)[1]
-    first = read.ids[np.flatnonzero(groups != UNLABELED)[places]]
-    names = [str(one) for one in first]
+    if not is_member.any():
+        raise UserError(_nothing("groups", column, read))
+    if is_member.all() and statement is None:
+        raise UserError(_nothing("unlabeled rows", column, read))
+
+    firsts = np.unique(groups[is_member], return_index=True)[1]
+    names = [str(name) for name in read.ids[is_member][firsts]]
     report = report_groups(read.rows, groups)
     data = GroupData(
         read.rows, groups, names, read.files, report, read.account, read.lines, read.raw
     )
-    if law is None and told is None:
+    if law is None and statement is None:
         return data
-    return with_rule(data, _make_rule(law, read.told, label is not None, groups, names))
+    return with_rule(data, _make_rule(law, read.statement, label is not None, groups, names))
 
 
 def with_rule(data: GroupData, rule: Rule) -> GroupData:
@@ -264,35 +275,38 @@ def with_rule(data: GroupData, rule: Rule) -> GroupData:
 
 
 def _make_rule(
-    law: str | None, told: pd.Series | None, is_label: bool, groups: Indices, names: Sequence[str]
+    law: str | None,
+    statement: pd.Series | None,
+    is_label: bool,
+    groups: Indices,
+    names: Sequence[str],
 ) -> Rule:
     """Return what a law, or a column of counts or of labels, says."""
-    if told is None:
+    if statement is None:
         return Rule(law or "dominant")
     if not is_label:
         if law is not None:
             raise UserError(
                 f"counts take the place of a law, but the law {law} was given too; leave one out"
             )
-        return Rule(counts=read_counts(told, groups, names), column=str(told.name))
+        return Rule(counts=read_counts(statement, groups, names), column=str(statement.name))
     if law is None:
         raise UserError(
-            f"column {told.name} says which groups keep a law, so name it: --law at-least-1 if 1 "
-            "says that a group has "
-            "a positive row, --law dominant if it says that at least half are positive"
+            f"column {statement.name} says which groups keep a law, so name it: --law at-least-1 "
+            "if 1 says that a group has a positive row, --law dominant if it says that at least "
+            "half are positive"
         )
-    bounds = read_labels(told, groups, names, law)
-    return Rule(law, counts=bounds, column=str(told.name), is_label=True)
+    bounds = read_labels(statement, groups, names, law)
+    return Rule(law, counts=bounds, column=str(statement.name), is_label=True)
 
 
 def make_reading(options: dict[str, Any]) -> Reading:
     """Return how tables are to be read, by options of which some may be None."""
-    given = {name: value for name, value in options.items() if value is not None}
-    if isinstance(given.get("missing"), str):
-        given["missing"] = (given["missing"],)
-    if "missing" in given:
-        given["missing"] = tuple(map(str, given["missing"]))
-    return Reading(**given)
+    chosen = {name: value for name, value in options.items() if value is not None}
+    marks = chosen.pop("missing", ())
+    if isinstance(marks, str):
+        marks = (marks,)
+    return Reading(**chosen, missing=tuple(map(str, marks)))
 
 
 def read_rows(
@@ -305,44 +319,58 @@ def read_rows(
     mode: str | None = None,
     needed: Sequence[str] = (),
     text: Sequence[str] = (),
-    told: str | None = None,
+    statement: str | None = None,
     reading: Reading | None = None,
 ) -> Source:
     """Return what a source holds, as `read_groups` reads it, with ids if `group` is given.
 
     Columns of `text` stay text, even where all values look like numbers. `needed` are columns that
-    a table must have. `told` is a column that says something of each group, and is none of the
+    a table must have. `statement` is a column that says something of each group, and is none of the
     rows'. Pictures get the `mode` ``L`` or ``RGB``, or without it that of all.
     """
     reading = reading or Reading()
     keys = [group] if isinstance(group, str) else [*(group or ())]
-    if table is not None or (isinstance(source, str | Path) and Path(source).is_dir()):
-        return _read_folder(Path(source), keys, table, file, size, mode, told, reading)
-    if isinstance(source, str | Path) and Path(source).suffix == ".npz":
-        if told is not None:
-            raise UserError(f"{source} is no table, so it has no column {told}; take a table")
+    statements = [statement] if statement is not None else []
+    is_path = isinstance(source, str | Path)
+    if table is not None or (is_path and Path(source).is_dir()):
+        return _read_folder(Path(source), keys, table, file, size, mode, statements, reading)
+    if is_path and Path(source).suffix == ".npz":
+        if statement is not None:
+            raise UserError(f"{source} is no table, so it has no column {statement}; take a table")
         return _read_arrays(Path(source), keys)
-    tellers = [] if told is None else [told]
-    held = _read_frame(source, [*keys, *tellers, *needed], reading)
-    ids = _Ids.of(held.frame, keys, reading) if keys else None
-    said = None if told is None else _said_of_groups(held.frame, told, keys)
-    others = held.frame.drop(columns=[*keys, *tellers])
-    rows, notes = tidy(others, reading, text, held.separator)
+    return _read_rows_of_table(source, keys, statements, needed, text, reading)
+
+
+def _read_rows_of_table(
+    source: Any,
+    keys: Sequence[str],
+    statements: Sequence[str],
+    needed: Sequence[str],
+    text: Sequence[str],
+    reading: Reading,
+) -> Source:
+    """Return the rows of a frame or of a table's file, with the ids in the columns `keys`."""
+    table = _read_frame(source, [*keys, *statements, *needed], reading)
+    ids = _Ids.of(table.frame, keys, reading)
+    statement = _statement(table.frame, statements, keys)
+    others = table.frame.drop(columns=[*keys, *statements])
+    rows, notes = tidy(others, reading, text, table.separator)
+
     columns = [Column(str(key), "group", False) for key in keys]
-    columns += [Column(key, "count", False) for key in tellers]
+    columns += [Column(name, "count", False) for name in statements]
     columns += [_as_read(str(name), rows[name]) for name in rows]
     n_files = int(isinstance(source, str | Path))
     account = Account(
-        n_files,
-        n_files,
-        {},
-        len(rows),
-        ids.written if ids else 0,
-        ids.groups if ids else 0,
-        columns,
-        held.notes + notes + (ids.notes if ids else []),
+        files_seen=n_files,
+        files_read=n_files,
+        passed_over={},
+        rows=len(rows),
+        names_written=ids.written,
+        groups=ids.groups,
+        columns=columns,
+        notes=table.notes + notes + ids.notes,
     )
-    return Source(rows, ids.names if ids else None, account, held.lines, raw=held.frame, told=said)
+    return Source(rows, ids.names, account, table.lines, raw=table.frame, statement=statement)
 
 
 def _as_read(name: str, column: pd.Series) -> Column:
@@ -353,8 +381,13 @@ def _as_read(name: str, column: pd.Series) -> Column:
     return Column(name, kind, True, *doubt_of(column))
 
 
-def _said_of_groups(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> pd.Series:
-    """Return the column that says something of each group."""
+def _statement(
+    frame: pd.DataFrame, statements: Sequence[str], keys: Sequence[str]
+) -> pd.Series | None:
+    """Return the column that says something of each group, if one is named."""
+    if not statements:
+        return None
+    name = statements[0]
     if name in keys:
         raise UserError(
             f"column {name} names the groups, so it cannot say how many of their rows are positive"
@@ -364,10 +397,14 @@ def _said_of_groups(frame: pd.DataFrame, name: str, keys: Sequence[str]) -> pd.S
 
 def report_groups(rows: Any, groups: Indices) -> GroupReport:
     """Return the report on rows (N, ...) and on groups (N,) of `number_groups`."""
-    table = pd.DataFrame(rows if np.ndim(rows) == 2 else None)  # pictures have no named columns
-    unhashable = [name for name, column in table.items() if kind_of(column) == "other"]
-    table[unhashable] = table[unhashable].map(str)
-    contents = row_numbers(table if isinstance(rows, pd.DataFrame) else rows)
+    table = pd.DataFrame()  # pictures have no named columns
+    if np.ndim(rows) == 2:
+        table = pd.DataFrame(rows)
+    for name, column in table.items():
+        if kind_of(column) == "other":  # such as lists, which cannot be hashed
+            table[name] = column.map(str)
+    contents = row_numbers(table) if isinstance(rows, pd.DataFrame) else row_numbers(rows)
+
     members = pd.DataFrame({"row": contents, "group": groups})[groups != UNLABELED]
     different = members.drop_duplicates()
     unlabeled = np.unique(contents[groups == UNLABELED])
@@ -398,7 +435,9 @@ def _nothing(what: str, column: str, read: Source) -> str:
         )
     assert read.ids is not None
     odd = sorted({name for name in read.ids if isinstance(name, str) and name.casefold() in ODD})
-    hint = f"; if {odd[0]} means that a row has no group, say --missing {odd[0]}" if odd else ""
+    hint = ""
+    if odd:
+        hint = f"; if {odd[0]} means that a row has no group, say --missing {odd[0]}"
     if what == "unlabeled rows":
         hint += (
             "; if a column says how many rows of each group are positive, name it by --count, or "
@@ -410,17 +449,19 @@ def _nothing(what: str, column: str, read: Source) -> str:
 @dataclass(frozen=True)
 class _Ids:
     """Names of the groups of rows (N,), None for none; how many there are, and were before blanks
-    were taken away.
+    were taken away. Without columns that name groups, `names` is None.
     """
 
-    names: NDArray[Any]
-    written: int
-    groups: int
-    notes: list[str]
+    names: NDArray[Any] | None = None
+    written: int = 0
+    groups: int = 0
+    notes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, frame: pd.DataFrame, keys: Sequence[str], reading: Reading) -> _Ids:
         """Return the names in one column, or in several of which all or none are filled."""
+        if not keys:
+            return cls()
         written = [_names_as_written(column_of(frame, key), reading) for key in keys]
         if len(keys) > 1:
             table = pd.DataFrame(dict(enumerate(written)))
@@ -430,11 +471,8 @@ class _Ids:
                     f"{int(partly.sum())} rows have a value in some of {' and '.join(keys)} and "
                     "none in others; fill all of them, or none where a row has no group"
                 )
-            filled = table.notna().all(axis=1)
-            rows = zip(table.itertuples(index=False), filled, strict=True)
-            whole = pd.Series(
-                [" / ".join(row) if is_filled else None for row, is_filled in rows], dtype=object
-            )
+            joined = [" / ".join(row) for row in table.fillna("").itertuples(index=False)]
+            whole = pd.Series(joined, dtype=object).where(table.notna().all(axis=1), None)
         else:
             whole = written[0]
         return cls.clean(whole, reading.fill)
@@ -486,9 +524,10 @@ def _names_as_written(column: pd.Series, reading: Reading) -> pd.Series:
     names: list[str | None] = []
     for value, is_missing in zip(column.astype(object), column.isna(), strict=True):
         key = None if is_missing else whole_key(value)
-        name = "" if key is None else _id_text(key)
-        is_gap = not name.strip() or name.strip().casefold() in missing
-        names.append(None if is_gap else name)
+        name = None if key is None else _id_text(key)
+        if name is not None and name.strip().casefold() in {"", *missing}:
+            name = None
+        names.append(name)
     return pd.Series(names, dtype=object)
 
 
@@ -526,7 +565,7 @@ def _doubts(names: pd.Series, different: list[str]) -> list[str]:
     folded = Counter(" ".join(name.casefold().split()) for name in different)
     alike = len(different) - len(folded)
     if alike:
-        example = next(one for one, count in folded.items() if count > 1)
+        example = next(text for text, count in folded.items() if count > 1)
         pair = [name for name in different if " ".join(name.casefold().split()) == example][:2]
         notes.append(
             f"names that differ by capitals or by blanks within alone: {alike}, such as "
@@ -540,8 +579,8 @@ def _doubts(names: pd.Series, different: list[str]) -> list[str]:
                 f"a group of {sizes[name]} rows is called {name}; if these have no group, "
                 f"--missing {name}"
             )
-    last = names.iloc[-1] if len(names) else None
-    if last is not None and last.casefold().strip(" :") in TOTALS:
+    last = "" if names.tail(1).isna().all() else names.iloc[-1]
+    if last.casefold().strip(" :") in TOTALS:
         notes.append(
             f"the last row is of a group called {last}: if it sums up the others, remove it"
         )
@@ -563,13 +602,12 @@ def _read_frame(source: Any, needed: Sequence[str], reading: Reading) -> Table:
         levels = [name for name in source.index.names if name in needed and name not in source]
         frame = source.reset_index(levels).reset_index(drop=True)
         return Table(frame, np.arange(len(frame)), [])
-    path = Path(source) if isinstance(source, str | Path) else None
-    if path is None or not is_table(path):
+    if not isinstance(source, str | Path) or not is_table(Path(source)):
         kinds = ", ".join(TABLES)
         raise UserError(
             f"source is {printable(str(source))[:200]}; take a frame, a folder, {kinds} or .npz"
         )
-    return read_table(path, needed, reading)
+    return read_table(Path(source), needed, reading)
 
 
 def _tried(path: Path, read: Callable[[Path], Any]) -> Any:
@@ -586,26 +624,30 @@ def _read_arrays(path: Path, keys: Sequence[str]) -> Source:
         raise UserError(
             f"{path} is no table, so its groups have one name; give one of {', '.join(keys)}"
         )
-    rows, ids = _read_npz(path, keys[0] if keys else None)
-    found = _Ids.clean(_names_as_written(pd.Series(ids), Reading()), False) if keys else None
-    account = Account(
-        1, 1, {}, len(rows), found.written if found else 0, found.groups if found else 0
-    )
-    return Source(rows, found.names if found else None, account, np.arange(len(rows)))
+    if not keys:
+        rows, _ = _read_npz(path, None)
+        ids = _Ids()
+    else:
+        rows, written = _read_npz(path, keys[0])
+        ids = _Ids.clean(_names_as_written(pd.Series(written), Reading()), False)
+    account = Account(1, 1, {}, len(rows), ids.written, ids.groups)
+    return Source(rows, ids.names, account, np.arange(len(rows)))
+
+
+def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    return {**np.load(path, allow_pickle=False)}
 
 
 def _read_npz(path: Path, group: str | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the rows and ids of an npz file."""
-    held = _tried(path, lambda own: {**np.load(own, allow_pickle=False)})
+    held = _tried(path, _load_arrays)
     for name in held.keys() & {"rows", "tuples", "unlabeled"}:
-        own = held[name]
-        if (
-            own.dtype.kind not in "biuf"
-            or not 2 <= own.ndim <= 4 + (name == "tuples")
-            or np.isinf(own).any()
-        ):
+        array = held[name]
+        most = 5 if name == "tuples" else 4  # axes of pictures in colour
+        is_plain = array.dtype.kind in "biuf" and 2 <= array.ndim <= most
+        if not is_plain or np.isinf(array).any():
             raise UserError(
-                f"{path}: {name} is {own.dtype} of shape {own.shape}; finite rows (N, d), or "
+                f"{path}: {name} is {array.dtype} of shape {array.shape}; finite rows (N, d), or "
                 "pictures"
             )
     if group is None and "rows" in held:
@@ -627,7 +669,7 @@ def _read_folder(
     file: str,
     size: tuple[int, int] | None,
     mode: str | None,
-    told: str | None,
+    statements: Sequence[str],
     reading: Reading,
 ) -> Source:
     """Return pictures with the ids of their groups: from a table, or from the folders that hold
@@ -635,51 +677,48 @@ def _read_folder(
     """
     listed = pictures.list_folder(folder)
     passed = dict(listed.passed_over)
-    said = None
-    if told is not None and table is None:
-        raise UserError(
-            f"folders of pictures have no column {told}; name a table that has it by --table"
-        )
+    statement = None
     if table is not None:
-        tellers = [] if told is None else [told]
-        held = _read_frame(table, [*keys, *tellers, file], reading)
-        frame = held.frame
-        files = [folder / str(name).strip() for name in column_of(frame, file)]
-        found = _Ids.of(frame, keys, reading) if keys else None
-        if told is not None:
-            said = _said_of_groups(frame, told, keys)
-        unlisted = len(
-            {path.resolve() for path in listed.pictures} - {path.resolve() for path in files}
-        )
+        held = _read_frame(table, [*keys, *statements, file], reading)
+        files = [folder / str(name).strip() for name in column_of(held.frame, file)]
+        ids = _Ids.of(held.frame, keys, reading)
+        statement = _statement(held.frame, statements, keys)
+        notes = held.notes + ids.notes
+        unlisted = _resolved(listed.pictures) - _resolved(files)
         if unlisted:
-            passed["that the table does not list"] = unlisted
-        notes = held.notes
+            passed["that the table does not list"] = len(unlisted)
     else:
+        if statements:
+            raise UserError(
+                f"folders of pictures have no column {statements[0]}; name a table that has it by "
+                "--table"
+            )
         files = listed.pictures
         if not files:
-            raise UserError(
-                f"{folder} holds no pictures "
-                f"({', '.join(pictures.PICTURES)}){_passed_words(passed)}"
-            )
-        names = pd.Series([pictures.group_of(path, folder) for path in files], dtype=object)
-        found = _Ids.clean(names, False) if keys else None
-        notes = []
+            kinds = ", ".join(pictures.PICTURES)
+            raise UserError(f"{folder} holds no pictures ({kinds}){_passed_words(passed)}")
+        ids = _ids_of_folders(files, folder) if keys else _Ids()
+        notes = ids.notes
+
     rows = pictures.read_pictures(files, size, mode)
     account = Account(
-        listed.seen,
-        len({*files}),
-        passed,
-        len(files),
-        found.written if found else 0,
-        found.groups if found else 0,
-        [],
-        notes + (found.notes if found else []),
+        listed.seen, len({*files}), passed, len(files), ids.written, ids.groups, [], notes
     )
-    return Source(
-        rows, found.names if found else None, account, np.arange(len(files)), files, told=said
-    )
+    lines = np.arange(len(files))
+    return Source(rows, ids.names, account, lines, files, statement=statement)
+
+
+def _resolved(files: Sequence[Path]) -> set[Path]:
+    return {path.resolve() for path in files}
+
+
+def _ids_of_folders(files: Sequence[Path], folder: Path) -> _Ids:
+    """Return the names of the folders that hold pictures."""
+    names = pd.Series([pictures.group_of(path, folder) for path in files], dtype=object)
+    return _Ids.clean(names, False)
 
 
 def _passed_words(passed: dict[str, int]) -> str:
-    words = few([f"{count} {reason}" for reason, count in passed.items()])
-    return f"; passed over: {words}" if words else ""
+    if not passed:
+        return ""
+    return f"; passed over: {few([f'{count} {reason}' for reason, count in passed.items()])}"

@@ -62,7 +62,8 @@ def _headings(study: Study, important: list[str]) -> list[str]:
         return important[:COLUMNS]
     rows = study.data.rows
     naming = [column.name for column in study.data.account.left_out if column.name in rows]
-    naming.sort(key=lambda name: -rows[name].astype(str).nunique())
+    n_different = {name: rows[name].astype(str).nunique() for name in naming}
+    naming.sort(key=lambda name: -n_different[name])
     return naming[:NAMING] + important[:COLUMNS]
 
 
@@ -150,13 +151,16 @@ def _suspects(study: Study, headings: list[str]) -> list[dict[str, Any]]:
 
 def _member(data: GroupData, place: int, headings: list[str]) -> dict[str, Any]:
     """Return what the page shows of a row: its picture, or its line and the values of columns."""
-    row = data.rows.iloc[place] if isinstance(data.rows, pd.DataFrame) else data.rows[place]
     if data.rows.ndim > 2:
-        name = f"row {place}" if data.files is None else data.files[place].name
-        return {"picture": _picture(row, data.rows), "name": name}
+        name = f"row {place}"
+        if data.files is not None:
+            name = data.files[place].name
+        return {"picture": _picture(data.rows[place], data.rows), "name": name}
     if isinstance(data.rows, pd.DataFrame):
+        row = data.rows.iloc[place]
         values = [row[name] for name in headings]
     else:
+        row = data.rows[place]
         values = [row[int(name)] for name in headings]
     return {"line": int(data.lines[place]), "values": [_short(value) for value in values]}
 

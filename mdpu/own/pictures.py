@@ -130,10 +130,18 @@ def read_picture(
         if picture.mode not in MODES:
             raise ValueError(f"its mode is {picture.mode}, but 8 bits a channel are needed")
         upright = ImageOps.exif_transpose(picture)
-        plain = upright.convert(mode or ("L" if picture.mode in ("1", "L") else "RGB"))
+        if mode is None:
+            mode = "L" if picture.mode in ("1", "L") else "RGB"
+        plain = upright.convert(mode)
         if size is not None:
             plain = plain.resize((size[1], size[0]))
         return np.asarray(plain)
+
+
+def _in_colour(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    if picture.ndim > 2:
+        return picture
+    return np.repeat(picture[..., None], 3, axis=2)  # (H, W) -> (H, W, 3)
 
 
 def read_pictures(
@@ -153,12 +161,10 @@ def read_pictures(
         except Exception as error:  # Pillow raises different ones for a damaged file
             damaged.append(f"{path} ({printable(str(error)).replace(repr(str(path)), 'it')[:80]})")
     if damaged:
-        count = f"{len(damaged)} pictures" if len(damaged) > 1 else "a picture"
+        count = "a picture" if len(damaged) == 1 else f"{len(damaged)} pictures"
         raise UserError(f"{count} cannot be read: {few(damaged)}; mend or remove what is damaged")
     if len({picture.ndim for picture in pictures}) > 1:
-        pictures = [
-            np.repeat(one[..., None], 3, axis=2) if one.ndim == 2 else one for one in pictures
-        ]
+        pictures = [_in_colour(picture) for picture in pictures]
     shapes = Counter(picture.shape[:2] for picture in pictures)
     if len(shapes) > 1:
         sizes = few([str(shape) for shape in shapes])

@@ -165,8 +165,11 @@ class Rule:
         if self.counts is not None:
             return
         laws = {size: self.law_of(size) for size in {*map(int, sizes)}}
-        found = {law.identifies() for law in laws.values()}
-        what, centre = found.pop() if len(found) == 1 else ("all", None)
+        identified = {law.identifies() for law in laws.values()}
+        what = "all"
+        centre = None
+        if len(identified) == 1:
+            what, centre = identified.pop()
         if what == "family" and prior is None and not guess_prior:
             raise UserError(
                 f"groups of {_listed(laws)} by the law {self.law} do not tell the prior, however "
@@ -187,7 +190,9 @@ class Rule:
         if symmetric:
             ways += ", or by --positive-by a column of numbers that are larger in positive rows"
         if prior is None or abs(prior - centre) <= max(TIE, n**-0.5):
-            near = "" if prior is None else f", and prior {prior} is too near {centre:.2g}"
+            near = ""
+            if prior is not None:
+                near = f", and prior {prior} is too near {centre:.2g}"
             raise UserError(
                 f"the law {self.law} is the same with the classes exchanged{near}, so nothing says "
                 f"which class is positive; {ways}"
@@ -340,9 +345,12 @@ def _bounds_of_share(text: str, size: int) -> tuple[int, int] | None:
     number = found[1].replace(",", ".")
     digits = len(number.partition(".")[2])
     share = float(number)
-    half = 0.5 * 10.0**-digits if 0 < digits < DIGITS else EXACT
+    half = 0.5 * 10.0**-digits
     if found[2]:
-        share, half = share / 100, (0.5 * 10.0**-digits) / 100
+        share /= 100
+        half /= 100
+    elif not 0 < digits < DIGITS:
+        half = EXACT
     if share > 1:
         return None
     low = np.ceil(size * (share - half) - NEAR)

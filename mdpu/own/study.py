@@ -231,7 +231,7 @@ def _used(column: Column, needed: Sequence[str]) -> Column:
     """Return a column of new rows, which is used if the classifier was trained on it."""
     if column.name in needed:
         return column
-    return replace(column, used=False, reason="the classifier was not trained on it")
+    return replace(column, used=False, reason="the classifier was not trained on it", remedy="")
 
 
 def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -> Study:

@@ -44,34 +44,9 @@ BOMS = {
 GAPS = {"", "#n/a", "#na", "-nan", "<na>", "n/a", "na", "nan", "none", "null"}
 # Texts that stand for one in a column that else holds numbers.
 MARKS = {
-    "?",
-    "-",
-    "--",
-    "---",
-    "–",
-    "—",
-    ".",
-    "..",
-    "...",
-    "*",
-    "x",
-    "n.a.",
-    "n. a.",
-    "k.a.",
-    "k. a.",
-    "(null)",
-    "nil",
-}
-MARKS |= {
-    "missing",
-    "unknown",
-    "#div/0!",
-    "#value!",
-    "#ref!",
-    "#num!",
-    "#null!",
-    "#name?",
-    "keine angabe",
+    *("?", "-", "--", "---", "–", "—", ".", "..", "...", "*", "x"),
+    *("n.a.", "n. a.", "k.a.", "k. a.", "keine angabe", "(null)", "nil", "missing", "unknown"),
+    *("#div/0!", "#value!", "#ref!", "#num!", "#null!", "#name?"),
 }
 # share of numbers from which on a column is one of numbers with marks, or with values to ask about
 MOSTLY = 0.5
@@ -80,29 +55,16 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d")
 DOTTED = re.compile(r"\d?\d\.\d?\d\.\d{4}")  # the day first wherever dates have dots
 SLASHED = re.compile(r"(\d?\d)/(\d?\d)/\d{4}")  # the day first or the month, by country
 YEAR_FIRST = re.compile(r"\d{4}/\d?\d/\d?\d")
+OTHER_SIGN = {".": ",", ",": "."}
 FORMS = {"day-first": "%d/%m/%Y", "month-first": "%m/%d/%Y"}
 MONEY = re.compile(
     r"(?:(?P<minus>[+−-]) ?)?(?P<before>R\$|[€$£¥₹₽₺]|[A-Z]{3}|kr|Fr\.)?\s*(?P<amount>.*?)"
     r"\s*(?P<behind>[€$£¥₹₽₺]|[A-Z]{3}|kr|zł|Kč|Ft)?"
 )
 CODES = {
-    "AUD",
-    "BRL",
-    "CAD",
-    "CHF",
-    "CNY",
-    "CZK",
-    "DKK",
-    "EUR",
-    "GBP",
-    "HUF",
-    "INR",
-    "JPY",
-    "KRW",
-    "MXN",
-    "NOK",
+    *("AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HUF", "INR", "JPY"),
+    *("KRW", "MXN", "NOK", "NZD", "PLN", "SEK", "TRY", "USD", "ZAR"),
 }
-CODES |= {"NZD", "PLN", "SEK", "TRY", "USD", "ZAR"}
 BLANKS = " \u00a0\u2009\u202f"  # between the digits of thousands
 EXACT = 2**53  # integers beyond are not exact in a double
 NUMERIC = (int, float, np.integer, np.floating, decimals.Decimal)
@@ -184,9 +146,8 @@ def read_table(path: Path, needed: Sequence[str] = (), reading: Reading | None =
         raise UserError(
             f"{path} needs {error.name} to be read; run pip install {error.name}"
         ) from None
-    except (
-        Exception
-    ) as error:  # pandas, pyarrow, zipfile and openpyxl raise different ones for a damaged file
+    # pandas, pyarrow, zipfile and openpyxl raise different ones for a damaged file
+    except Exception as error:
         raise UserError(f"{path} cannot be read: {printable(str(error))[:200]}") from None
 
 
@@ -280,7 +241,7 @@ def _find_separator(text: str, path: Path, needed: Sequence[str]) -> str:
         if usual in candidates and _suffix(path) != ".csv":
             return usual
         if candidates:
-            words = " or ".join(SEPARATORS[one] for one in candidates)
+            words = " or ".join(SEPARATORS[separator] for separator in candidates)
             raise UserError(f"{path} may be divided by {words}; name the separator by --sep")
     return usual
 
@@ -307,9 +268,7 @@ def _tabulate(
     """Return records as a table: lines above the header and lines without a value are passed over,
     and said.
     """
-    filled = [
-        place for place, record in enumerate(records) if any(not _is_blank(cell) for cell in record)
-    ]
+    filled = [place for place, record in enumerate(records) if not all(map(_is_blank, record))]
     if not filled:
         raise UserError(f"{path} is empty")
     header_at = _header(records, filled, needed)
@@ -317,9 +276,9 @@ def _tabulate(
     if above:
         first = printable(str(records[above[0]][0]))[:40]
         notes.append(f"lines passed over above the header: {len(above)}, such as {first!r}")
-    names = ["" if _is_blank(cell) else str(cell).strip() for cell in records[header_at]]
+    names = [_name(cell) for cell in records[header_at]]
     body = filled[filled.index(header_at) + 1 :]
-    blank = sum(place > header_at for place in range(len(records))) - len(body)
+    blank = len(records) - 1 - header_at - len(body)
     if blank:
         notes.append(f"lines without a value, passed over: {blank}")
     rows = []
@@ -353,11 +312,16 @@ def _tabulate(
 
 
 def _is_blank(cell: Any) -> bool:
-    return (
-        cell is None
-        or (isinstance(cell, str) and not cell.strip())
-        or (isinstance(cell, float) and cell != cell)
-    )
+    if isinstance(cell, str):
+        return not cell.strip()
+    return cell is None or (isinstance(cell, float) and np.isnan(cell))
+
+
+def _name(cell: Any) -> str:
+    """Return a cell of the header as a name."""
+    if _is_blank(cell):
+        return ""
+    return str(cell).strip()
 
 
 def _header(records: list[list[Any]], filled: list[int], needed: Sequence[str]) -> int:
@@ -471,10 +435,13 @@ def _read_excel(path: Path, needed: Sequence[str], wanted: str | None) -> Table:
     sheets = [sheet for sheet in book.worksheets if sheet.max_row > 1 or sheet.max_column > 1]
     if not sheets:
         raise UserError(f"{path} has no sheet with a table")
-    sheet = _choose_sheet(sheets, needed) if wanted is None else _named_sheet(path, sheets, wanted)
+    if wanted is None:
+        sheet = _choose_sheet(sheets, needed)
+    else:
+        sheet = _named_sheet(path, sheets, wanted)
     notes = []
     if len(sheets) > 1:
-        passed_over = [one.title for one in sheets if one is not sheet]
+        passed_over = [other.title for other in sheets if other is not sheet]
         notes.append(
             f"of {len(sheets)} sheets {sheet.title} was read, and {len(passed_over)} passed over "
             f"({few(passed_over)}); --sheet names another"
@@ -508,7 +475,7 @@ def _named_sheet(path: Path, sheets: Sequence[Any], wanted: str) -> Any:
     places = {str(place): sheet for place, sheet in enumerate(sheets, 1)}
     sheet = titles.get(wanted.strip().casefold()) or places.get(wanted.strip())
     if sheet is None:
-        names = [one.title for one in sheets]
+        names = [sheet.title for sheet in sheets]
         raise UserError(
             f"{path} has no sheet {wanted} with a table; it has "
             f"{few(names)}{suggest(wanted, names)}"
@@ -553,19 +520,18 @@ def tidy(
     plain: dict[Any, pd.Series] = {}
     for name, column in frame.items():
         plain[name] = _native(column, reading)
-    texts = {}
+    texts: dict[Any, _Text] = {}
     for name, column in plain.items():
         if _is_text(column) and name not in text:
             texts[name] = _Text(str(name), column, _numbers_by_text(frame[name]))
     sign = reading.decimal or _decimal_sign(texts.values(), separator)
     dates = reading.dates or _date_form(texts.values())
     said: dict[str, list[str]] = {}
-    for name, one in texts.items():
-        for words in one.convert(sign, dates):
+    for name, values in texts.items():
+        for words in values.convert(sign, dates):
             said.setdefault(words, []).append(str(name))
+        plain[name] = values.column
     notes = [f"{few(names)}: {words}" for words, names in said.items()]
-    for name, one in texts.items():
-        plain[name] = one.column
     for name in {*text} & {*plain}:
         plain[name] = _as_text(frame[name], reading)
     return pd.DataFrame(plain, index=frame.index), notes
@@ -658,14 +624,16 @@ def _as_text(column: pd.Series, reading: Reading) -> pd.Series:
     gaps = {*GAPS, *(mark.casefold() for mark in reading.missing)}
     texts: list[str | None] = []
     for value, is_missing in zip(column, column.isna(), strict=True):
-        text = None if is_missing else cell_text(value)
-        texts.append(None if text is None or text.casefold() in gaps else text)
+        text = None
+        if not is_missing and cell_text(value).casefold() not in gaps:
+            text = cell_text(value)
+        texts.append(text)
     return pd.Series(texts, index=column.index, dtype=object)
 
 
 def cell_text(value: Any) -> str:
     """Return a cell as text without blanks around it: whole numbers without a point."""
-    if isinstance(value, float | np.floating) and value == int(value if np.isfinite(value) else 0):
+    if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()
 
@@ -733,8 +701,12 @@ class _Text:
     @property
     def signs(self) -> set[str]:
         """The commas and points in its values."""
+        return {*".,"} & self._letters()
+
+    def _letters(self) -> set[str]:
+        """Return the letters of its values, less blanks and percent signs around them."""
         written = self.plain - self.numbers.keys()
-        return {sign for sign in ".," for text in written if sign in self.bare[text]}
+        return set().union(*(self.bare[text].strip("% ") for text in written))
 
     @property
     def date_forms(self) -> set[str]:
@@ -756,10 +728,8 @@ class _Text:
             self.column = pd.Series(np.nan, index=self.column.index)
             return []
         if {text.casefold() for text in self.texts} <= TRUTHS.keys():
-            self.column = self.column.map(
-                lambda text: TRUTHS[text.casefold()] if isinstance(text, str) else np.nan
-            )
-            self.column = self.column.astype(np.float64 if self.column.isna().any() else bool)
+            truths = self.column.str.casefold().map(TRUTHS)
+            self.column = truths.astype(np.float64 if truths.isna().any() else bool)
             return []
         if all(DATE.match(text) for text in self.texts):
             return self._convert_dates("ISO8601")
@@ -769,9 +739,9 @@ class _Text:
             return self._convert_dates("%Y/%m/%d")
         if all(SLASHED.fullmatch(text) for text in self.texts):
             return self._convert_slashed(dates)
-        for own in (sign, "," if sign == "." else "."):
-            if self.reads(own) and not self._is_of_long_numbers():
-                return self._convert_numbers(own)
+        for candidate in (sign, OTHER_SIGN[sign]):
+            if self.reads(candidate) and not self._is_of_long_numbers():
+                return self._convert_numbers(candidate)
         self._find_doubt()
         return []
 
@@ -783,7 +753,9 @@ class _Text:
                 "write dates as 2020-05-07",
             )
             return []
-        form = forms.pop() if len(forms) == 1 else dates
+        form = dates
+        if len(forms) == 1:
+            form = forms.pop()
         assert form is not None
         self._convert_dates(FORMS[form])
         return [f"dates with the {form.partition('-')[0]} first"]
@@ -814,7 +786,7 @@ class _Text:
                 "write all alike",
             )
             return []
-        comma = "," if sign == "." else "."
+        comma = OTHER_SIGN[sign]
         removed = str.maketrans(dict.fromkeys(f"{comma}{BLANKS}'’%") | {"−": "-", sign: "."})
         written = self.plain - self.numbers.keys()
         values = {text: float(self.bare[text].translate(removed)) for text in written}
@@ -824,8 +796,7 @@ class _Text:
         said = []
         if sign == "," and any(sign in self.bare[text] for text in written):
             said.append("the decimal sign is a comma")
-        letters = {letter for text in written for letter in self.bare[text].strip("% ")}
-        if letters & {*f"{comma}{BLANKS}'’"}:
+        if self._letters() & {*f"{comma}{BLANKS}'’"}:
             said.append("marks between thousands were taken out")
         if self.currencies:
             said.append(f"the sign {few(sorted(self.currencies))} was taken out")
@@ -877,24 +848,20 @@ def _decimal_sign(texts: Collection[_Text], separator: str | None) -> str:
     nothing tells.
     """
     texts = [*texts]
-    told = {
-        sign
-        for sign, other in ((".", ","), (",", "."))
-        for one in texts
-        if one.reads(sign) and not one.reads(other)
-    }
-    if len(told) == 1:
-        return told.pop()
-    for one in texts:
-        if (
-            one.reads(".")
-            and one.reads(",")
-            and one.signs
-            and (one.signs != {"."} or separator == ";")
-        ):
-            example = next(text for text in one.texts if "." in text or "," in text)
+    certain = set()
+    for text in texts:
+        signs = [sign for sign in OTHER_SIGN if text.reads(sign)]
+        if len(signs) == 1:
+            certain.add(signs[0])
+    if len(certain) == 1:
+        return certain.pop()
+
+    for text in texts:
+        is_open = text.reads(".") and text.reads(",") and bool(text.signs)
+        if is_open and (text.signs != {"."} or separator == ";"):
+            example = next(value for value in text.texts if {*value} & {".", ","})
             raise UserError(
-                f"column {one.name} holds {example}, whose sign may be that of decimals or of "
+                f"column {text.name} holds {example}, whose sign may be that of decimals or of "
                 "thousands; name the decimal sign by --decimal"
             )
     return "."
@@ -904,14 +871,17 @@ def _date_form(texts: Collection[_Text]) -> str | None:
     """Return the form of a table's dates with slashes; raise `UserError` if nothing tells where the
     day stands.
     """
-    forms = [one.date_forms for one in texts]
-    told = {form for found in forms if len(found) == 1 for form in found}
-    if len(told) == 1:
-        return told.pop()
-    for one, found in zip(texts, forms, strict=True):
-        if len(found) == 2:
+    certain = set()
+    for text in texts:
+        if len(text.date_forms) == 1:
+            certain |= text.date_forms
+    if len(certain) == 1:
+        return certain.pop()
+
+    for text in texts:
+        if len(text.date_forms) == 2:
             raise UserError(
-                f"column {one.name} holds {one.texts[0]}, whose day may stand first or second; "
+                f"column {text.name} holds {text.texts[0]}, whose day may stand first or second; "
                 "name the form by --dates day-first or --dates month-first"
             )
     return None
@@ -922,9 +892,11 @@ def _date_form(texts: Collection[_Text]) -> str | None:
 
 def suggest(name: str, names: Sequence[str]) -> str:
     """Return a question after the name that was meant, or nothing if none is near."""
-    folded = {one.casefold().strip(): one for one in names}
+    folded = {known.casefold().strip(): known for known in names}
     near = get_close_matches(name.casefold().strip(), folded, n=1)
-    return f"; did you mean {folded[near[0]]}?" if near else ""
+    if not near:
+        return ""
+    return f"; did you mean {folded[near[0]]}?"
 
 
 def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
