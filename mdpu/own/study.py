@@ -44,6 +44,7 @@ from mdpu.own.groups import (
 from mdpu.own.rules import Rule
 from mdpu.own.tables import suggest
 from mdpu.pipeline.files import progress, read_json, write_csv, write_json, write_table
+from mdpu.places import Places, judge_places
 from mdpu.prior import columns_apart
 from mdpu.sample import without_repeats
 from mdpu.saving import load, save
@@ -80,10 +81,11 @@ class Study:
     n_columns: int
     suspicion: scores.Suspicion
     rule: Rule
+    places: Places | None  # None where numbers of positives are known
 
     @property
     def error(self) -> scores.Estimate:
-        """The error rate."""
+        """The error rate, if all is as the rule says."""
         return self.curve[-1][1]
 
 
@@ -292,6 +294,7 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
         len(parts_of),
         judge.suspicion(found[1]),
         rule,
+        judge.places(found[1]),
     )
 
 
@@ -410,6 +413,18 @@ class Judge:
         """Return the groups, the most suspicious first."""
         return scores.suspicious(self._judged(held_out), self.rows, self.groups)
 
+    def places(self, held_out: NDArray[np.float64]) -> Places:
+        """Return what speaks for groups from places that differ."""
+        return judge_places(
+            held_out,
+            self.rows,
+            sample_of(self.groups),
+            self.classifier.law_of,
+            self.error(held_out),
+            self.classifier.prior_,
+            scores.estimated_profile(self.classifier),
+        )
+
     def auc_of(self, model: Any, rows: Any, groups: Indices) -> Callable[[Any], float]:
         """Return the AUC as a function of a model's scores of held-out rows."""
         return scores.auc_of_scores(model, rows, groups)
@@ -452,6 +467,10 @@ class CountedJudge:
     def suspicion(self, held_out: NDArray[np.float64]) -> scores.Suspicion:
         """Return the groups, the most suspicious first."""
         return doubtful(held_out, self.groups, self.rule, self.prior)
+
+    def places(self, held_out: NDArray[np.float64]) -> None:
+        """Return nothing: numbers that are known of each group leave no law to compare with."""
+        return
 
     def auc_of(self, model: Any, rows: Any, groups: Indices) -> Callable[[Any], float]:
         """Return the AUC as a function of a model's scores of held-out rows."""

@@ -1,0 +1,350 @@
+"""Whether tuples come from places, whose members are more alike than the law allows; and what the
+error rate may then be.
+
+A tuple is taken for a random group that a law lets pass. If each tuple comes from a place of its
+own, such as a shop or a household, and places differ, its members are alike beyond that. There are
+two signs.
+
+- *Shares of positives differ.* If they have a beta law of mean pi and variance rho pi (1 - pi), the
+  number of positives in a random group is beta-binomial. So tuples have another symmetric law, of
+  the weights w_k BB(k) / B(k), and the model of `mdpu.prior` says how much likelier it makes the
+  held-out scores.
+- *A column differs.* Given their classes, members are independent draws, so a function f of a row
+  has the covariance (E_+ f - E_- f)^2 Cov(y, y') within tuples. Most laws make classes of two
+  members go along negatively, at every prior. Then nothing may be alike within tuples, and
+  exchanging members between tuples shows whether a column is.
+
+The first sign also shows how far off an error rate may be: it is estimated again at each variance
+that the scores allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, expit, logit
+from scipy.stats import chi2, norm, rankdata
+
+from mdpu.data import TupleData
+from mdpu.errors import UserError
+from mdpu.law import Law
+from mdpu.prior import (
+    INFLATION,
+    LARGEST,
+    Counts,
+    PriorProfile,
+    bin_scores,
+    collected,
+    maximise,
+    starting_laws,
+)
+from mdpu.randomness import Stream
+from mdpu.scores import Estimate, LawOf, estimated_risk
+
+Floats = NDArray[np.float64]
+AtPrior = Callable[[Law, float, float], Law]
+# of the shares of positives, in parts of the largest variance
+VARIANCES = np.array([0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.65])
+PRIORS = expit(np.linspace(logit(0.04), logit(0.96), 13))  # where none is given
+FINE = 33  # amounts at which an error rate is estimated
+# twice the log-likelihood ratio from which on shares differ: the quantile of 0.97 of a half-half
+# mixture of chi-squared and 0, as no variance is negative
+DIFFER = INFLATION * float(chi2.ppf(0.94, df=1))
+ALIKE = 0.01  # probability by chance, up to which a column is alike within tuples
+ORDERS = 199  # of members, by chance
+MOST_TUPLES = 2000  # at most so many are judged
+MOST_COLUMNS = 100
+NAMED = 3  # columns
+NEGATIVE = 1e-9  # covariance of classes up to which it counts as not positive
+
+
+@dataclass(frozen=True)
+class Places:
+    """What speaks for places that differ.
+
+    Attributes
+    ----------
+    statistic : float
+        Twice the log-likelihood ratio of shares of positives that differ, against those of the law.
+    variance : float
+        Their likeliest variance, in parts of the largest.
+    chance : float
+        Probability that a column is as alike within tuples if the law holds; 1 where the law allows
+        that, or there are no columns.
+    columns : tuple of int
+        The columns that are alike within tuples, the clearest first.
+    error : Estimate
+        The error rate, with an interval that allows for all variances that the scores allow.
+    """
+
+    statistic: float
+    variance: float
+    chance: float
+    columns: tuple[int, ...] = field(repr=False)
+    error: Estimate
+
+    @property
+    def shares_differ(self) -> bool:
+        """Whether shares of positives differ between places: 5 % of samples by the law say so."""
+        return self.statistic > DIFFER
+
+    @property
+    def columns_differ(self) -> bool:
+        """Whether columns are alike within tuples: less than 1 % of samples by the law say so."""
+        return self.chance <= ALIKE
+
+
+def placed(law: Law, prior: float, variance: float) -> Law:
+    """Return the law of tuples from places, given that of random groups and the prior.
+
+    Parameters
+    ----------
+    law : Law
+    prior : float
+        Mean share of positives of a place.
+    variance : float
+        Variance of these shares over prior (1 - prior), in [0, 1).
+    """
+    law = law.at(prior)
+    if not variance:
+        return law
+    number = np.arange(law.size + 1)
+    rest = law.size - number
+    total = 1 / variance - 1
+    positive = total * prior
+    negative = total * (1 - prior)
+    log_ratio = betaln(number + positive, rest + negative) - betaln(positive, negative)
+    log_ratio -= number * np.log(prior) + rest * np.log1p(-prior)
+    weights = np.array(law.weights)
+    collected_at = weights > 0
+    scaled = np.zeros(law.size + 1)
+    scaled[collected_at] = weights[collected_at] * np.exp(
+        log_ratio[collected_at] - log_ratio[collected_at].max()
+    )
+    return Law(tuple(scaled / scaled.max()))
+
+
+def with_broken(law: Law, prior: float, share: float) -> Law:
+    """Return the law with a share of broken tuples, at a prior."""
+    return replace(law, refused=max(law.refused, share)).at(prior)
+
+
+# -- the likelihood of a departure from the law ----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Surface:
+    """How well priors and amounts of a departure from the law fit, in twice the log-likelihood.
+
+    Attributes
+    ----------
+    priors, amounts : ndarray, shapes (P,), (R,)
+        The first amount is none.
+    deviance : ndarray, shape (P, R)
+        Against the best of all.
+    """
+
+    priors: Floats
+    amounts: Floats
+    deviance: Floats
+
+    @classmethod
+    def of(cls, counts: Counts, priors: Floats, amounts: Floats, at: AtPrior) -> Surface:
+        """Return the surface of bins of scores; `at` gives the law from a law, a prior and an
+        amount.
+        """
+        every_prior = np.repeat(priors, len(amounts))
+        every_amount = np.tile(amounts, len(priors))
+        repeated, starts = starting_laws(counts, every_prior)
+        each = len(repeated) // len(every_prior)
+        weights = []
+        for law in counts.laws:
+            pairs = zip(every_prior.tolist(), every_amount.tolist(), strict=True)
+            laws = [at(law, prior, amount) for prior, amount in pairs]
+            weights.append(np.repeat(collected(laws, every_prior), each, axis=0))
+        values = maximise(counts, repeated, starts, weights)[0]
+        best = values.reshape(len(priors), len(amounts), each).max(axis=2)
+        return cls(priors, amounts, 2 * (best.max() - best))
+
+    @property
+    def statistic(self) -> float:
+        """Twice the log-likelihood ratio of the best amount against none."""
+        return float(self.deviance[:, 0].min())
+
+    @property
+    def amount(self) -> float:
+        """The best amount."""
+        return float(self.amounts[self.deviance.min(axis=0).argmin()])
+
+    def allowed(self, level: float) -> list[tuple[float, float, float]]:
+        """Return priors and amounts that belong to the region of a level, each with the part of an
+        interval's half width that is left to it.
+        """
+        quantile = INFLATION * float(chi2.ppf(level, df=1))
+        fine = np.interp(np.linspace(0, len(self.amounts) - 1, FINE), np.arange(len(self.amounts)),
+                         self.amounts)
+        inside = []
+        for prior, deviance in zip(self.priors.tolist(), self.deviance, strict=True):
+            at_fine = np.interp(fine, self.amounts, deviance)
+            for place in np.flatnonzero(at_fine < quantile):
+                reach = float(np.sqrt(1 - at_fine[place] / quantile))
+                inside.append((prior, float(fine[place]), reach))
+        return inside
+
+
+def error_with(
+    estimate: Estimate,
+    surface: Surface,
+    answers: NDArray[np.bool_],
+    sample: TupleData,
+    law_of: LawOf,
+    at: AtPrior,
+) -> Estimate:
+    """Return an estimate of the error rate of answers (N,) whose interval allows for a departure.
+
+    A value belongs to the interval if at some prior and amount the deviance and the squared
+    distance from the estimate there, in its standard errors, add up to no more than the quantile of
+    chi-squared, as in `mdpu.scores.with_uncertain_prior`. The value is that of the best amount.
+    """
+    low = estimate.low
+    high = estimate.high
+    value = estimate.value
+    best = 0.0
+    for prior, amount, reach in surface.allowed(estimate.level):
+        def law_at(size: int, prior: float = prior, amount: float = amount) -> Law:
+            return at(law_of(size), prior, amount)
+
+        try:
+            there = estimated_risk(answers, sample, prior, law_at, estimate.level)
+        except UserError:  # members are positive as often as unlabeled rows
+            continue
+        low = min(low, there.value + reach * (there.low - there.value))
+        high = max(high, there.value + reach * (there.high - there.value))
+        if reach > best:
+            best = reach
+            value = there.value
+    return Estimate(float(value), float(low), float(high), estimate.level)
+
+
+# -- columns that are alike ------------------------------------------------------------------------
+
+
+def classes_go_along(laws: dict[int, Law]) -> bool:
+    """Return whether classes of two members of a tuple go along at some prior, by laws of sizes."""
+    for size, law in laws.items():
+        number = np.arange(size + 1)
+        for prior in PRIORS.tolist():
+            counts = law.counts(prior)
+            both = float(counts @ (number * (number - 1))) / max(size * (size - 1), 1)
+            if both - (float(counts @ number) / size) ** 2 > NEGATIVE:
+                return True
+    return False
+
+
+def alike_columns(values: Floats, sample: TupleData) -> tuple[float, tuple[int, ...]]:
+    """Return the probability by chance that a column is as alike within tuples as the most alike
+    one, and the columns that are more so than any is by chance.
+
+    Members are exchanged between tuples of one size. Covariances of all columns are compared in
+    their standard deviations, and the largest one counts.
+
+    Parameters
+    ----------
+    values : ndarray, shape (N, d)
+        Columns; missing values stand for the mean.
+    sample : TupleData
+    """
+    sizes = sample.sizes
+    parts = []
+    for size in np.unique(sizes).tolist():
+        if size > 1:
+            members = values[sample.tuples[sizes == size, :size]]  # (n, M, d)
+            flat = members.reshape(-1, members.shape[2])
+            ranks = rankdata(flat, axis=0, nan_policy="omit")
+            ranks = np.nan_to_num(ranks - np.nanmean(ranks, axis=0))
+            parts.append(ranks.reshape(members.shape))
+    if not parts:
+        return 1.0, ()
+    seen = sum((part.sum(axis=1) ** 2).sum(axis=0) for part in parts)
+    stream = Stream(0, "members exchanged between tuples")
+    sums = [seen]
+    for _ in range(ORDERS):
+        exchanged = np.zeros(values.shape[1])
+        for part in parts:
+            flat = part.reshape(-1, part.shape[2])
+            order = stream.permutation(len(flat))
+            exchanged = exchanged + (flat[order].reshape(part.shape).sum(axis=1) ** 2).sum(axis=0)
+        sums.append(exchanged)
+    all_sums = np.array(sums)
+    spread = np.maximum(all_sums.std(axis=0), 1e-12)
+    excess = (all_sums - all_sums.mean(axis=0)) / spread
+    largest = excess[1:].max(axis=1)
+    clear = np.flatnonzero(excess[0] > largest.max())
+    clear = clear[np.argsort(-excess[0][clear], kind="stable")][:NAMED]
+    chance = (1 + int((largest >= excess[0].max()).sum())) / (ORDERS + 1)
+    return float(chance), tuple(clear.tolist())
+
+
+# -- both ------------------------------------------------------------------------------------------
+
+
+def judge_places(
+    scores: Floats,
+    rows: Any,
+    sample: TupleData,
+    law_of: LawOf,
+    error: Estimate,
+    prior: float,
+    profile: PriorProfile | None,
+) -> Places:
+    """Return what held-out scores and columns say of places that differ.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (N,)
+        Scores by models that had not seen the rows or their tuples, positive for the answer +1.
+    rows : ndarray or DataFrame of numbers, shape (N, ...)
+        Columns are compared in a dense table only.
+    sample : TupleData
+        Tuples and unlabeled rows among them.
+    law_of : callable
+        From a tuple size to its `Law`.
+    error : Estimate
+        Error rate of the answers by the law itself.
+    prior : float
+        The prior that was given, or estimated.
+    profile : PriorProfile, optional
+        Its estimate; without it, the prior is taken as exact.
+    """
+    part = _part(sample)
+    laws = {size: law_of(size) for size in np.unique(part.sizes).tolist()}
+    small = {size: law for size, law in laws.items() if size <= LARGEST}
+    priors = np.array([prior]) if profile is None else np.unique(np.append(PRIORS, prior))
+    surface = Surface.of(bin_scores(scores, part, small), priors, VARIANCES, placed)
+    wide = error_with(error, surface, scores > 0, sample, law_of, placed)
+    chance, columns = 1.0, ()
+    if not classes_go_along(laws):
+        table = np.asarray(scores)[:, None]
+        if getattr(rows, "ndim", 0) == 2 and hasattr(rows, "shape") and not hasattr(rows, "tocsr"):
+            table = np.column_stack([np.asarray(rows, float)[:, :MOST_COLUMNS], scores])
+        chance, columns = alike_columns(table, part)
+        columns = tuple(place for place in columns if place < table.shape[1] - 1)
+    return Places(surface.statistic, surface.amount, chance, columns, wide)
+
+
+def _part(sample: TupleData) -> TupleData:
+    """Return at most `MOST_TUPLES` tuples, and as many times the unlabeled rows, by chance."""
+    n = len(sample.tuples)
+    if n <= MOST_TUPLES:
+        return sample
+    stream = Stream(0, "part that tells places")
+    chosen = np.sort(stream.permutation(n)[:MOST_TUPLES])
+    n_unlabeled = len(sample.unlabeled)
+    kept = max(2, n_unlabeled * MOST_TUPLES // n)
+    return TupleData(
+        sample.tuples[chosen], sample.unlabeled[np.sort(stream.permutation(n_unlabeled)[:kept])]
+    )
