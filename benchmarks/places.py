@@ -1,4 +1,4 @@
-r"""What a classifier says of itself where groups come from places, break the rule, or tell no prior.
+r"""What a classifier says of itself where groups come from places, are broken, or tell no prior.
 
 Tuples of the law ``dominant`` are drawn from tables with labels in nine ways:
 
@@ -198,9 +198,7 @@ def fit(frame: pd.DataFrame, told: float | None, learner: str) -> object:
         mock.patch.object(study_of_groups, "PARTS", (1,)),
         mock.patch.object(study_of_groups, "LOOKED_AT", 0),
     ):
-        return study_of_groups.study_groups(
-            data, prior=told, learner=learner, random_state=0
-        )
+        return study_of_groups.study_groups(data, prior=told, learner=learner, random_state=0)
 
 
 def words_of(study: object) -> str:
@@ -218,16 +216,24 @@ def words_of(study: object) -> str:
 
 def measures_of(study: object, new: np.ndarray, truth: np.ndarray) -> dict[str, object]:
     """Return what is said of a classifier, and what is true."""
-    columns = [name for name in study.data.rows]
+    columns = list(study.data.rows)
     answers = study.estimator.predict(pd.DataFrame(new, columns=columns)) > 0
     classifier = study.classifier
     profile = classifier.prior_estimate_
     number = study.suspicion.number
     words = words_of(study)
     return {
-        "value": 1 - study.error.value,
-        "low": 1 - study.error.high,
-        "high": 1 - study.error.low,
+        "by_rule": 1 - study.error.value,
+        "by_rule_low": 1 - study.error.high,
+        "by_rule_high": 1 - study.error.low,
+        "low": 1 - study.shown.high,
+        "high": 1 - study.shown.low,
+        "if_places_low": 1 - study.places.error.high,
+        "if_places_high": 1 - study.places.error.low,
+        "from_places": study.from_places,
+        "places_statistic": study.places.statistic,
+        "alike_by_chance": study.places.chance,
+        "allows_broken": study.with_broken is not None,
         "auc": study.measures["auc"].value,
         "truth": float((answers == truth).mean()),
         "constant": max(float(truth.mean()), 1 - float(truth.mean())),
@@ -239,6 +245,7 @@ def measures_of(study: object, new: np.ndarray, truth: np.ndarray) -> dict[str, 
         "broken": None if number is None else number.value / len(study.data.names),
         "page": words,
         "warned": " | ".join(study.warned),
+        "doubts": " | ".join(doubt.text for doubt in study.doubts),
     }
 
 
@@ -255,7 +262,7 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
 
-    lines = Lines(arguments.out, "page", "warned")
+    lines = Lines(arguments.out, "page", "warned", "doubts")
     tables = {
         name: read(name, arguments) for name in SETS if arguments.half in (None, half_of(name))
     }

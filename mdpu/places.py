@@ -25,9 +25,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import betaln, expit, logit
-from scipy.stats import chi2, norm, rankdata
+from scipy.stats import chi2, rankdata
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
@@ -48,7 +49,9 @@ from mdpu.scores import Estimate, LawOf, estimated_risk
 Floats = NDArray[np.float64]
 AtPrior = Callable[[Law, float, float], Law]
 # of the shares of positives, in parts of the largest variance
-VARIANCES = np.array([0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.65])
+VARIANCES = np.array([0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.45, 0.65, 0.85])
+SHARES = np.array([0.0, 0.01, 0.02, 0.04, 0.06, 0.09, 0.13, 0.18])  # of broken tuples
+BELOW = 0.98  # of the share of random groups that break the law, which broken tuples can be
 PRIORS = expit(np.linspace(logit(0.04), logit(0.96), 13))  # where none is given
 FINE = 33  # amounts at which an error rate is estimated
 # twice the log-likelihood ratio from which on shares differ: the quantile of 0.97 of a half-half
@@ -129,8 +132,12 @@ def placed(law: Law, prior: float, variance: float) -> Law:
 
 
 def with_broken(law: Law, prior: float, share: float) -> Law:
-    """Return the law with a share of broken tuples, at a prior."""
-    return replace(law, refused=max(law.refused, share)).at(prior)
+    """Return the law with a share of broken tuples, at a prior.
+
+    It is at most the share of random groups that break the law.
+    """
+    by_chance = 1 - law.rate(prior)
+    return replace(law, refused=min(share, BELOW * by_chance)).at(prior)
 
 
 # -- the likelihood of a departure from the law ----------------------------------------------------
@@ -180,13 +187,18 @@ class Surface:
         """The best amount."""
         return float(self.amounts[self.deviance.min(axis=0).argmin()])
 
+    def excludes_none(self, level: float) -> bool:
+        """Whether no amount does not belong to the region of a level."""
+        return self.statistic >= INFLATION * float(chi2.ppf(level, df=1))
+
     def allowed(self, level: float) -> list[tuple[float, float, float]]:
         """Return priors and amounts that belong to the region of a level, each with the part of an
         interval's half width that is left to it.
         """
         quantile = INFLATION * float(chi2.ppf(level, df=1))
-        fine = np.interp(np.linspace(0, len(self.amounts) - 1, FINE), np.arange(len(self.amounts)),
-                         self.amounts)
+        fine = np.interp(
+            np.linspace(0, len(self.amounts) - 1, FINE), np.arange(len(self.amounts)), self.amounts
+        )
         inside = []
         for prior, deviance in zip(self.priors.tolist(), self.deviance, strict=True):
             at_fine = np.interp(fine, self.amounts, deviance)
@@ -208,13 +220,14 @@ def error_with(
 
     A value belongs to the interval if at some prior and amount the deviance and the squared
     distance from the estimate there, in its standard errors, add up to no more than the quantile of
-    chi-squared, as in `mdpu.scores.with_uncertain_prior`. The value is that of the best amount.
+    chi-squared, as in `mdpu.scores.with_uncertain_prior`. The value is that of the best amount. The
+    interval of the estimate itself belongs to it, unless some departure is certain.
     """
-    low = estimate.low
-    high = estimate.high
+    ends = [] if surface.excludes_none(estimate.level) else [estimate.low, estimate.high]
     value = estimate.value
     best = 0.0
     for prior, amount, reach in surface.allowed(estimate.level):
+
         def law_at(size: int, prior: float = prior, amount: float = amount) -> Law:
             return at(law_of(size), prior, amount)
 
@@ -222,22 +235,27 @@ def error_with(
             there = estimated_risk(answers, sample, prior, law_at, estimate.level)
         except UserError:  # members are positive as often as unlabeled rows
             continue
-        low = min(low, there.value + reach * (there.low - there.value))
-        high = max(high, there.value + reach * (there.high - there.value))
+        ends += [there.value + reach * (end - there.value) for end in (there.low, there.high)]
         if reach > best:
             best = reach
             value = there.value
+    if not ends:
+        return estimate
+    low = min(ends)
+    high = max(ends)
     return Estimate(float(value), float(low), float(high), estimate.level)
 
 
 # -- columns that are alike ------------------------------------------------------------------------
 
 
-def classes_go_along(laws: dict[int, Law]) -> bool:
-    """Return whether classes of two members of a tuple go along at some prior, by laws of sizes."""
+def classes_go_along(laws: dict[int, Law], priors: Floats) -> bool:
+    """Return whether classes of two members of a tuple go along at one of the priors, by the laws
+    of sizes.
+    """
     for size, law in laws.items():
         number = np.arange(size + 1)
-        for prior in PRIORS.tolist():
+        for prior in priors.tolist():
             counts = law.counts(prior)
             both = float(counts @ (number * (number - 1))) / max(size * (size - 1), 1)
             if both - (float(counts @ number) / size) ** 2 > NEGATIVE:
@@ -322,18 +340,62 @@ def judge_places(
     """
     part = _part(sample)
     laws = {size: law_of(size) for size in np.unique(part.sizes).tolist()}
-    small = {size: law for size, law in laws.items() if size <= LARGEST}
-    priors = np.array([prior]) if profile is None else np.unique(np.append(PRIORS, prior))
-    surface = Surface.of(bin_scores(scores, part, small), priors, VARIANCES, placed)
+    priors = _priors(prior, profile)
+    surface = Surface.of(_bins(scores, part, laws), priors, VARIANCES, placed)
     wide = error_with(error, surface, scores > 0, sample, law_of, placed)
-    chance, columns = 1.0, ()
-    if not classes_go_along(laws):
-        table = np.asarray(scores)[:, None]
-        if getattr(rows, "ndim", 0) == 2 and hasattr(rows, "shape") and not hasattr(rows, "tocsr"):
-            table = np.column_stack([np.asarray(rows, float)[:, :MOST_COLUMNS], scores])
+    chance = 1.0
+    columns: tuple[int, ...] = ()
+    if not classes_go_along(laws, _likely(priors, profile)):
+        table = np.asarray(scores, np.float64)[:, None]
+        if is_table(rows):
+            table = np.column_stack([np.asarray(rows, np.float64)[:, :MOST_COLUMNS], table])
         chance, columns = alike_columns(table, part)
         columns = tuple(place for place in columns if place < table.shape[1] - 1)
     return Places(surface.statistic, surface.amount, chance, columns, wide)
+
+
+def error_with_broken(
+    scores: Floats,
+    sample: TupleData,
+    law_of: LawOf,
+    error: Estimate,
+    prior: float,
+    profile: PriorProfile | None,
+) -> Estimate:
+    """Return the error rate with an interval that allows for all shares of broken tuples that the
+    scores allow; the parameters are those of `judge_places`.
+    """
+    part = _part(sample)
+    laws = {size: law_of(size) for size in np.unique(part.sizes).tolist()}
+    bins = _bins(scores, part, laws)
+    surface = Surface.of(bins, _priors(prior, profile), SHARES, with_broken)
+    return error_with(error, surface, scores > 0, sample, law_of, with_broken)
+
+
+def is_table(rows: Any) -> bool:
+    """Return whether rows are a dense table of numbers."""
+    return isinstance(rows, np.ndarray | pd.DataFrame) and rows.ndim == 2
+
+
+def _bins(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Counts:
+    """Return bins of scores; of large tuples, nearly all of which differ, those of the rest."""
+    small = {size: law for size, law in laws.items() if size <= LARGEST}
+    return bin_scores(scores, sample, small)
+
+
+def _priors(prior: float, profile: PriorProfile | None) -> Floats:
+    """Return the priors that are compared."""
+    if profile is None:
+        return np.array([prior])
+    return np.unique(np.append(PRIORS, prior))
+
+
+def _likely(priors: Floats, profile: PriorProfile | None) -> Floats:
+    """Return those of the priors that lie in the interval of their estimate."""
+    if profile is None:
+        return priors
+    inside = priors[(priors >= profile.low) & (priors <= profile.high)]
+    return inside if len(inside) else priors
 
 
 def _part(sample: TupleData) -> TupleData:

@@ -32,6 +32,7 @@ from mdpu.estimator import MDPUClassifier, TupleClassifier
 from mdpu.own.account import Column, few
 from mdpu.own.columns import RESERVED, TableEncoder
 from mdpu.own.counted import Counted, doubtful, known_prior
+from mdpu.own.doubts import Doubt, doubts_of
 from mdpu.own.groups import (
     GroupData,
     make_reading,
@@ -44,7 +45,7 @@ from mdpu.own.groups import (
 from mdpu.own.rules import Rule
 from mdpu.own.tables import suggest
 from mdpu.pipeline.files import progress, read_json, write_csv, write_json, write_table
-from mdpu.places import Places, judge_places
+from mdpu.places import Places, error_with_broken, judge_places
 from mdpu.prior import columns_apart
 from mdpu.sample import without_repeats
 from mdpu.saving import load, save
@@ -82,11 +83,45 @@ class Study:
     suspicion: scores.Suspicion
     rule: Rule
     places: Places | None  # None where numbers of positives are known
+    alike: tuple[str, ...]  # columns in which rows of a group are alike
+    with_broken: scores.Estimate | None  # the error rate if groups break the rule, where some do
 
     @property
     def error(self) -> scores.Estimate:
         """The error rate, if all is as the rule says."""
         return self.curve[-1][1]
+
+    @property
+    def from_places(self) -> bool:
+        """Whether groups seem to come from places that differ, so that no single number is said."""
+        return self.places is not None and (self.places.shares_differ or self.places.columns_differ)
+
+    @property
+    def shown(self) -> scores.Estimate:
+        """The error rate with all that speaks against the rule."""
+        if self.from_places:
+            assert self.places is not None
+            return self.places.error
+        return self.error if self.with_broken is None else self.with_broken
+
+    @property
+    def absurd(self) -> bool:
+        """Whether groups and unlabeled rows differ by more than the class, and by more than places
+        do, so that no estimate holds.
+        """
+        estimate = self.classifier.prior_estimate_
+        misfits = estimate is not None and estimate.verdict == "does not fit"
+        return misfits or self.shown.high < 0 or self.shown.low > 1
+
+    @property
+    def constant(self) -> float:
+        """How often one answer for all rows is right."""
+        return max(self.classifier.prior_, 1 - self.classifier.prior_)
+
+    @property
+    def doubts(self) -> list[Doubt]:
+        """What speaks against the numbers."""
+        return doubts_of(self)
 
 
 def fit_groups(
@@ -109,7 +144,7 @@ def fit_groups(
     data = with_columns(with_rule(data, rule), drop)
     print(data.account, data.report, sep="\n", file=sys.stderr)
     study = study_groups(data, drop, **parameters)
-    for text in study.warned:
+    for text in [*study.warned, *(doubt.text for doubt in study.doubts)]:
         print(f"warning: {text}", file=sys.stderr)
     out.mkdir(parents=True, exist_ok=True)
     save(study.estimator, out / "classifier.skops")
@@ -281,6 +316,8 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
     )
     parts_of = _parts_of_columns(estimator, rows)
     looked_at = rank_columns(rows, parts_of, found[1])[:LOOKED_AT]
+    suspicion = judge.suspicion(found[1])
+    places = judge.places(found[1])
     return Study(
         data,
         estimator,
@@ -292,10 +329,20 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
         judge.calibration(found[1]),
         _importance(models, rows, groups, {name: parts_of[name] for name in looked_at}, judge),
         len(parts_of),
-        judge.suspicion(found[1]),
+        suspicion,
         rule,
-        judge.places(found[1]),
+        places,
+        _alike(places, parts_of),
+        judge.with_broken(found[1], suspicion),
     )
+
+
+def _alike(places: Places | None, parts_of: dict[str, list[int]]) -> tuple[str, ...]:
+    """Return the names of the columns that are alike within groups."""
+    if places is None or not places.columns_differ:
+        return ()
+    names = {place: name for name, own in parts_of.items() for place in own}
+    return tuple(dict.fromkeys(names[place] for place in places.columns if place in names))
 
 
 def _check(data: GroupData, rule: Rule, parameters: dict[str, Any]) -> None:
@@ -425,6 +472,22 @@ class Judge:
             scores.estimated_profile(self.classifier),
         )
 
+    def with_broken(
+        self, held_out: NDArray[np.float64], suspicion: scores.Suspicion
+    ) -> scores.Estimate | None:
+        """Return the error rate if groups break the rule, where some certainly do."""
+        number = suspicion.number
+        if number is None or number.low <= 0 or self.classifier.broken:
+            return None
+        return error_with_broken(
+            held_out,
+            sample_of(self.groups),
+            self.classifier.law_of,
+            self.error(held_out),
+            self.classifier.prior_,
+            scores.estimated_profile(self.classifier),
+        )
+
     def auc_of(self, model: Any, rows: Any, groups: Indices) -> Callable[[Any], float]:
         """Return the AUC as a function of a model's scores of held-out rows."""
         return scores.auc_of_scores(model, rows, groups)
@@ -470,6 +533,10 @@ class CountedJudge:
 
     def places(self, held_out: NDArray[np.float64]) -> None:
         """Return nothing: numbers that are known of each group leave no law to compare with."""
+        return
+
+    def with_broken(self, held_out: NDArray[np.float64], suspicion: scores.Suspicion) -> None:
+        """Return nothing: how many numbers are wrong cannot be told."""
         return
 
     def auc_of(self, model: Any, rows: Any, groups: Indices) -> Callable[[Any], float]:

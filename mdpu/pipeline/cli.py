@@ -130,7 +130,7 @@ def fit(given: Any) -> None:
     }
     parameters = {
         name: getattr(given, name)
-        for name in ("prior", "guess_prior", "dominant", "positive_by", "learner")
+        for name in ("prior", "guess_prior", "broken", "dominant", "positive_by", "learner")
     }
     parameters["random_state"] = given.seed
     study = fit_groups(given.source, given.out, given.group, given.drop, options, **parameters)
@@ -334,6 +334,12 @@ def _parser() -> argparse.ArgumentParser:
         "--guess-prior": {
             "action": "store_true",
             "help": "Guess the prior if the groups do not tell it.",
+        },
+        "--broken": {
+            "type": float,
+            "default": 0.0,
+            "metavar": "SHARE",
+            "help": "Share of the groups that break the rule.",
         },
         "--dominant": {
             "choices": ("positive", "negative"),
