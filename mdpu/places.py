@@ -318,6 +318,7 @@ def judge_places(
     error: Estimate,
     prior: float,
     profile: PriorProfile | None,
+    folds: NDArray[np.int64] | None = None,
 ) -> Places:
     """Return what held-out scores and columns say of places that differ.
 
@@ -337,16 +338,20 @@ def judge_places(
         The prior that was given, or estimated.
     profile : PriorProfile, optional
         Its estimate; without it, the prior is taken as exact.
+    folds : ndarray, int64, shape (N,), optional
+        Rows that one model scored have one number. Scores are ranked within them: those of another
+        model lie elsewhere, and all members of a tuple have the same.
     """
     part = _part(sample)
     laws = {size: law_of(size) for size in np.unique(part.sizes).tolist()}
     priors = _priors(prior, profile)
-    surface = Surface.of(_bins(scores, part, laws), priors, VARIANCES, placed)
+    ranks = ranks_within(scores, folds)
+    surface = Surface.of(_bins(ranks, part, laws), priors, VARIANCES, placed)
     wide = error_with(error, surface, scores > 0, sample, law_of, placed)
     chance = 1.0
     columns: tuple[int, ...] = ()
     if not classes_go_along(laws, _likely(priors, profile)):
-        table = np.asarray(scores, np.float64)[:, None]
+        table = ranks[:, None]
         if is_table(rows):
             table = np.column_stack([np.asarray(rows, np.float64)[:, :MOST_COLUMNS], table])
         chance, columns = alike_columns(table, part)
@@ -361,15 +366,27 @@ def error_with_broken(
     error: Estimate,
     prior: float,
     profile: PriorProfile | None,
+    folds: NDArray[np.int64] | None = None,
 ) -> Estimate:
     """Return the error rate with an interval that allows for all shares of broken tuples that the
     scores allow; the parameters are those of `judge_places`.
     """
     part = _part(sample)
     laws = {size: law_of(size) for size in np.unique(part.sizes).tolist()}
-    bins = _bins(scores, part, laws)
+    bins = _bins(ranks_within(scores, folds), part, laws)
     surface = Surface.of(bins, _priors(prior, profile), SHARES, with_broken)
     return error_with(error, surface, scores > 0, sample, law_of, with_broken)
+
+
+def ranks_within(scores: Floats, folds: NDArray[np.int64] | None) -> Floats:
+    """Return the ranks of scores (N,) in (0, 1), within folds if there are some."""
+    if folds is None:
+        return np.asarray(rankdata(scores) / (len(scores) + 1))
+    ranks = np.empty(len(scores))
+    for fold in np.unique(folds).tolist():
+        inside = folds == fold
+        ranks[inside] = rankdata(scores[inside]) / (inside.sum() + 1)
+    return ranks
 
 
 def is_table(rows: Any) -> bool:

@@ -317,7 +317,10 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
     parts_of = _parts_of_columns(estimator, rows)
     looked_at = rank_columns(rows, parts_of, found[1])[:LOOKED_AT]
     suspicion = judge.suspicion(found[1])
-    places = judge.places(found[1])
+    folds = np.zeros(len(groups), np.int64)
+    for fold, (_, held) in enumerate(models):
+        folds[held] = fold
+    places = judge.places(found[1], folds)
     return Study(
         data,
         estimator,
@@ -333,7 +336,7 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
         rule,
         places,
         _alike(places, parts_of),
-        judge.with_broken(found[1], suspicion),
+        judge.with_broken(found[1], folds, suspicion),
     )
 
 
@@ -460,7 +463,7 @@ class Judge:
         """Return the groups, the most suspicious first."""
         return scores.suspicious(self._judged(held_out), self.rows, self.groups)
 
-    def places(self, held_out: NDArray[np.float64]) -> Places:
+    def places(self, held_out: NDArray[np.float64], folds: Indices) -> Places:
         """Return what speaks for groups from places that differ."""
         return judge_places(
             held_out,
@@ -470,10 +473,11 @@ class Judge:
             self.error(held_out),
             self.classifier.prior_,
             scores.estimated_profile(self.classifier),
+            folds,
         )
 
     def with_broken(
-        self, held_out: NDArray[np.float64], suspicion: scores.Suspicion
+        self, held_out: NDArray[np.float64], folds: Indices, suspicion: scores.Suspicion
     ) -> scores.Estimate | None:
         """Return the error rate if groups break the rule, where some certainly do."""
         number = suspicion.number
@@ -486,6 +490,7 @@ class Judge:
             self.error(held_out),
             self.classifier.prior_,
             scores.estimated_profile(self.classifier),
+            folds,
         )
 
     def auc_of(self, model: Any, rows: Any, groups: Indices) -> Callable[[Any], float]:
@@ -531,11 +536,13 @@ class CountedJudge:
         """Return the groups, the most suspicious first."""
         return doubtful(held_out, self.groups, self.rule, self.prior)
 
-    def places(self, held_out: NDArray[np.float64]) -> None:
+    def places(self, held_out: NDArray[np.float64], folds: Indices) -> None:
         """Return nothing: numbers that are known of each group leave no law to compare with."""
         return
 
-    def with_broken(self, held_out: NDArray[np.float64], suspicion: scores.Suspicion) -> None:
+    def with_broken(
+        self, held_out: NDArray[np.float64], folds: Indices, suspicion: scores.Suspicion
+    ) -> None:
         """Return nothing: how many numbers are wrong cannot be told."""
         return
 

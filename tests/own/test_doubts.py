@@ -1,0 +1,157 @@
+"""What the command and its page say where groups come from places, are broken, or tell no prior."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mdpu.own import study as studies
+from mdpu.own.groups import read_groups
+from mdpu.own.page import write_own_page
+from mdpu.pipeline import cli
+
+PRIOR = 0.4
+GROUPS = 200
+UNGROUPED = 300
+
+
+@pytest.fixture(autouse=True)
+def few_models(monkeypatch):
+    """A study without its learning curve, which takes most of its time."""
+    monkeypatch.setattr(studies, "PARTS", (1,))
+
+
+def table(size=3, variance=0.0, broken=0.0, apart=3.0, n=GROUPS, prior=PRIOR):
+    """Groups from places and unlabeled rows, with two columns that tell classes, and their
+    labels.
+    """
+    rng = np.random.default_rng(0)
+    number = 200 * n
+    shares = np.full(number, prior)
+    if variance:
+        total = 1 / variance - 1
+        shares = rng.beta(total * prior, total * (1 - prior), number)
+    labels = rng.random((number, size)) < shares[:, None]
+    keeps = 2 * labels.sum(axis=1) >= size
+    n_broken = round(broken * n)
+    labels = np.concatenate([labels[~keeps][:n_broken], labels[keeps][: n - n_broken]])
+    labels = np.append(labels.ravel(), rng.random(UNGROUPED) < prior)
+    columns = rng.normal(size=(len(labels), 2)) + apart * labels[:, None] * [1, 0.5]
+    frame = pd.DataFrame(columns, columns=["income", "age"])
+    frame["team"] = [*np.repeat([f"team {k}" for k in range(n)], size), *[None] * UNGROUPED]
+    return frame, labels
+
+
+def studied(frame, prior=PRIOR, **parameters):
+    data = read_groups(frame, "team")
+    return studies.study_groups(data, prior=prior, learner="linear", random_state=0, **parameters)
+
+
+def true_rate(study, labels):
+    rest = study.data.groups == -1
+    return float(((study.held_out > 0) == labels)[rest].mean())
+
+
+def kinds(study):
+    return {doubt.kind for doubt in study.doubts}
+
+
+def page_of(study, folder):
+    write_own_page(study, folder / "page.html")
+    text = (folder / "page.html").read_text(encoding="utf-8")
+    return re.sub(r"<[^>]*>|\s+", " ", text)
+
+
+def test_groups_by_the_rule_raise_no_doubt_of_places(tmp_path):
+    study = studied(table()[0])
+    assert not kinds(study) & {"places", "columns", "constant"}
+    assert not study.from_places
+    assert "About" in page_of(study, tmp_path)
+
+
+def test_the_command_names_places_and_gives_no_single_number(tmp_path, capsys):
+    frame, labels = table(variance=0.6)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    options = ["--group", "team", "--prior", str(PRIOR), "--learner", "linear"]
+    source = str(tmp_path / "people.csv")
+    assert cli.main(["fit", source, *options, "--out", str(tmp_path / "model")]) == 0
+    said = capsys.readouterr().err
+    assert "warning: rows of a group are more alike than the rule allows" in said
+
+    study = studied(frame)
+    truth = true_rate(study, labels)
+    assert study.from_places
+    assert 1 - study.error.low < truth or 1 - study.error.value > truth
+    assert 1 - study.shown.high <= truth <= 1 - study.shown.low
+    page = (tmp_path / "model" / "page.html").read_text(encoding="utf-8")
+    assert "more cannot be said" in page
+    assert "shares of positives differ" in page
+    assert "precision: of the rows called positive" not in page
+
+
+def test_columns_in_which_a_group_is_alike_are_named():
+    frame, _ = table()
+    rng = np.random.default_rng(1)
+    frame["town"] = rng.normal(size=len(frame))
+    frame.loc[: 3 * GROUPS - 1, "town"] += 3 * np.repeat(rng.normal(size=GROUPS), 3)
+    study = studied(frame)
+    assert study.places.columns_differ
+    assert study.alike[0] == "town"
+    (said,) = [doubt.text for doubt in study.doubts if doubt.kind == "columns"]
+    assert "town" in said
+
+
+def test_a_prior_that_the_data_do_not_know_is_neither_confirmed_nor_refuted(tmp_path):
+    study = studied(table(n=40, apart=0.0, prior=0.7)[0], prior=0.7)
+    assert kinds(study) >= {"prior", "constant"}
+    texts = {doubt.kind: doubt.text for doubt in study.doubts}
+    assert "neither confirm nor refute the prior 0.7" in texts["prior"]
+    assert "70.0 %" in texts["constant"]
+    assert "neither confirm nor refute" in page_of(study, tmp_path)
+
+
+def test_a_prior_that_was_not_given_or_compared_raises_no_doubt_of_it():
+    assert "prior" not in kinds(studied(table()[0], compare_prior=False))
+    assert "prior" not in kinds(studied(table()[0], prior=None))
+
+
+def test_broken_groups_count_in_the_interval_and_can_be_given(tmp_path):
+    frame, labels = table(broken=0.15)
+    study = studied(frame)
+    assert study.suspicion.number.low > 0
+    assert study.shown.low < study.error.low
+    assert 1 - study.shown.high <= true_rate(study, labels) <= 1 - study.shown.low
+    (said,) = [doubt.text for doubt in study.doubts if doubt.kind == "broken"]
+    share = float(re.search(r"--broken ([0-9.]+)", said)[1])
+    assert 0.05 < share < 0.3
+    assert "allows for that" in page_of(study, tmp_path)
+
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    options = ["--group", "team", "--prior", str(PRIOR), "--learner", "linear"]
+    options += ["--broken", str(share), "--out", str(tmp_path / "model")]
+    assert cli.main(["fit", str(tmp_path / "people.csv"), *options]) == 0
+    told = studied(frame, broken=share)
+    assert told.classifier.broken == share
+    assert told.with_broken is None
+    assert told.shown == told.error
+
+
+def test_a_share_of_broken_groups_is_checked(tmp_path, capsys):
+    frame, _ = table(n=40)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    options = ["--group", "team", "--prior", str(PRIOR), "--broken", "1.5"]
+    source = str(tmp_path / "people.csv")
+    assert cli.main(["fit", source, *options, "--out", str(tmp_path / "model")]) == 2
+    assert "broken is 1.5" in capsys.readouterr().err
+
+
+def test_known_numbers_of_positives_leave_nothing_to_compare_with():
+    frame, labels = table(n=60)
+    counts = labels[: 3 * 60].reshape(60, 3).sum(axis=1)
+    frame["positives"] = pd.array([*np.repeat(counts, 3), *[None] * UNGROUPED], dtype="Int64")
+    data = read_groups(frame, "team", count="positives")
+    study = studies.study_groups(data, learner="linear", random_state=0)
+    assert study.places is None
+    assert study.with_broken is None
+    assert study.shown == study.error

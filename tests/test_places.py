@@ -1,0 +1,158 @@
+"""Groups from places that differ, told by the scores and columns of their members."""
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom, binom
+
+from mdpu import places
+from mdpu.data import TupleData
+from mdpu.law import Law
+from mdpu.scores import estimated_risk
+
+PRIOR = 0.4
+N = 400
+UNLABELED = 600
+APART = 2.5  # of the mean scores of both classes
+
+
+def drawn(size, variance, seed, prior=PRIOR, broken=0.0):
+    """Scores of tuples from places and of unlabeled rows, their sample, and the true error rate."""
+    rng = np.random.default_rng(seed)
+    number = 60 * N
+    shares = np.full(number, prior)
+    if variance:
+        total = 1 / variance - 1
+        shares = rng.beta(total * prior, total * (1 - prior), number)
+    labels = rng.random((number, size)) < shares[:, None]
+    keeps = 2 * labels.sum(axis=1) >= size
+    n_broken = round(broken * N)
+    labels = np.concatenate([labels[~keeps][:n_broken], labels[keeps][: N - n_broken]])
+    labels = np.append(labels.ravel(), rng.random(UNLABELED) < prior)
+    scores = rng.normal(size=len(labels)) + APART * (labels - 0.5)
+    tuples = np.arange(N * size).reshape(N, size)
+    sample = TupleData(tuples, np.arange(N * size, len(labels)))
+    rest = sample.unlabeled
+    return scores, sample, float(((scores > 0) != labels)[rest].mean())
+
+
+def judged(scores, sample, prior=PRIOR, rows=None, law_of=Law.dominant):
+    """What is said of scores, at a given prior, and the error rate by the law."""
+    error = estimated_risk(scores > 0, sample, prior, law_of, 0.95)
+    return places.judge_places(scores, rows, sample, law_of, error, prior, None), error
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+def test_the_law_of_places_is_that_of_beta_binomial_counts(size):
+    law = places.placed(Law.dominant(size), 0.3, 0.2)
+    number = np.arange(size + 1)
+    expected = betabinom.pmf(number, size, 4 * 0.3, 4 * 0.7) * (2 * number >= size)
+    np.testing.assert_allclose(law.counts(0.3), expected / expected.sum(), atol=1e-12)
+
+
+def test_places_without_variance_are_the_law_itself():
+    law = Law.dominant(3).broken(0.1)
+    assert places.placed(law, 0.4, 0.0) == law.at(0.4)
+    nearly = places.placed(law, 0.4, 1e-6)
+    np.testing.assert_allclose(nearly.counts(0.4), law.counts(0.4), atol=1e-4)
+
+
+def test_broken_tuples_are_never_more_than_random_groups():
+    law = places.with_broken(Law.dominant(2), 0.9, 0.5)  # one random pair of 100 breaks it
+    assert law.counts(0.9)[0] <= binom.pmf(0, 2, 0.9)
+    within = places.with_broken(Law.dominant(3), 0.4, 0.1)
+    assert within.counts(0.4)[:2].sum() == pytest.approx(0.1)
+
+
+def test_draws_by_the_law_are_seldom_taken_for_places():
+    """At most 5 % of samples may be; 5 of 30 or more have then a chance of 2 %."""
+    said = 0
+    for seed in range(30):
+        scores, sample, _ = drawn(2 + seed % 3, 0.0, seed)
+        verdict, _ = judged(scores, sample)
+        said += verdict.shares_differ
+    assert said <= 4
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_places_are_found_and_the_interval_moves_to_the_truth(size):
+    scores, sample, truth = drawn(size, 0.5, seed=size)
+    verdict, by_law = judged(scores, sample)
+    assert verdict.shares_differ
+    assert verdict.variance >= 0.2
+    assert by_law.high < truth
+    assert verdict.error.low <= truth <= verdict.error.high
+
+
+def test_the_dominant_class_may_be_the_negative_one():
+    scores, sample, truth = drawn(3, 0.5, seed=1)
+
+    def law_of(size):
+        return Law.between(size, 0, size // 2)
+
+    verdict, by_law = judged(-scores, sample, 1 - PRIOR, law_of=law_of)
+    assert verdict.shares_differ
+    assert by_law.high < truth <= verdict.error.high
+
+
+def test_tuples_of_several_sizes_are_judged_together():
+    scores, sample, truth = drawn(5, 0.5, seed=2)
+    tuples = sample.tuples.copy()
+    more, others, _ = drawn(3, 0.5, seed=3)
+    triples = np.full((N, 5), -1)
+    triples[:, :3] = others.tuples + len(scores)
+    unlabeled = np.append(sample.unlabeled, others.unlabeled + len(scores))
+    both = TupleData(np.concatenate([tuples, triples]), unlabeled)
+    verdict, _ = judged(np.append(scores, more), both)
+    assert verdict.shares_differ
+    assert verdict.error.low <= truth <= verdict.error.high
+
+
+def test_a_column_of_the_place_is_found_and_others_are_not():
+    scores, sample, _ = drawn(3, 0.0, seed=4)
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(len(scores), 6))
+    verdict, _ = judged(scores, sample, rows=rows)
+    assert not verdict.columns_differ
+    assert verdict.columns == ()
+    rows[: 3 * N, 2] += np.repeat(rng.normal(size=N), 3)
+    rows[::50, 4] = np.nan
+    verdict, _ = judged(scores, sample, rows=rows)
+    assert verdict.columns_differ
+    assert verdict.columns[0] == 2
+
+
+def test_columns_of_the_class_are_not_alike():
+    """Classes of members go along negatively, so a column that tells them is not that of a
+    place.
+    """
+    said = 0
+    for seed in range(5):
+        scores, sample, _ = drawn(3, 0.0, seed)
+        rows = np.random.default_rng(seed).normal(size=(len(scores), 3)) + scores[:, None]
+        said += judged(scores, sample, rows=rows)[0].columns_differ
+    assert said == 0
+
+
+def test_where_the_law_itself_makes_members_alike_columns_say_nothing():
+    scores, sample, _ = drawn(2, 0.0, seed=5)
+    rows = np.random.default_rng(5).normal(size=(len(scores), 2))
+    rows[: 2 * N] += np.repeat(rows[:N], 2, axis=0)
+    verdict, _ = judged(scores, sample, rows=rows, law_of=Law.similar)
+    assert verdict.chance == 1
+    assert verdict.columns == ()
+
+
+def test_the_interval_with_broken_tuples_holds_the_truth():
+    scores, sample, truth = drawn(3, 0.0, seed=6, broken=0.15)
+    by_law = estimated_risk(scores > 0, sample, PRIOR, Law.dominant, 0.95)
+    allows = places.error_with_broken(scores, sample, Law.dominant, by_law, PRIOR, None)
+    assert allows.value < by_law.value
+    assert allows.low <= truth <= allows.high
+
+
+def test_many_tuples_are_judged_by_a_part(monkeypatch):
+    scores, sample, truth = drawn(3, 0.5, seed=7)
+    monkeypatch.setattr(places, "MOST_TUPLES", 300)
+    verdict, _ = judged(scores, sample)
+    assert verdict.shares_differ
+    assert verdict.error.low <= truth <= verdict.error.high
