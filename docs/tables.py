@@ -37,6 +37,7 @@ DOCUMENTS = (
         for name in ("article", "findings", "readings", "laws", "natural", "performance")
     ),
     "docs/how-to/estimator.md",
+    "docs/how-to/warnings.md",
     "docs/how-to/your-loop.md",
 )
 SMALLER = {
@@ -67,6 +68,17 @@ SETS = {
 }
 # by the file that benchmarks read
 OF_IMAGES = {**TITLES, "emnist-letters": TITLES["emnist-letters-a-i"]}
+PLACES = {
+    "clean": "by the rule",
+    "shares 0.1": "places, 0.1",
+    "shares 0.25": "places, 0.25",
+    "shares 0.5": "places, 0.5",
+    "both": "places, 0.25, alike in a column",
+    "feature": "alike in a column, equal shares",
+    "broken 0.05": "5 % broken",
+    "broken 0.1": "10 % broken",
+    "few": "few",
+}
 PAPER = {"source": "paper"}
 SIZES = {2: "pairs", 3: "triples"}
 PRIORS = [
@@ -629,6 +641,34 @@ def coverage() -> str:
     )
 
 
+def places() -> str:
+    """Return how often the intervals of pages cover where groups come from places, are broken or
+    few: as they were, by the rule alone, and as they are.
+    """
+    rows = pd.read_csv(REFERENCE / "places.csv")
+    rows = rows[rows["low"].notna()]
+    rows["said_before"] = rows["by_rule_high"].ge(0) & rows["by_rule_low"].le(1)
+    rows["said_before"] &= rows["verdict"] != "does not fit"
+    rows["said"] = ~rows["refused"].astype(bool)
+    rows["covered_before"] = rows["truth"].between(rows["by_rule_low"], rows["by_rule_high"])
+    rows["covered"] = rows["truth"].between(rows["low"], rows["high"])
+
+    body = []
+    for (way, told), own in rows.groupby(["way", "told"], sort=False):
+        cells = []
+        for said, covered in (("said_before", "covered_before"), ("said", "covered")):
+            for half in ("A", "B"):
+                stated = own[own[said] & (own["half"] == half)]
+                cells.append(f"{stated[covered].sum()} of {len(stated)}")
+        ends = own[["by_rule_low", "by_rule_high", "low", "high"]].clip(0, 1)
+        widths = [ends["by_rule_high"] - ends["by_rule_low"], ends["high"] - ends["low"]]
+        cells.append(f"{own['from_places'].astype(bool).sum()} of {len(own)}")
+        cells += [f"{100 * width.median():.0f}" for width in widths]
+        body.append([PLACES[way], "told" if told else "estimated", *cells])
+    heads = ["before, A", "before, B", "now, A", "now, B", "seen as places"]
+    return markdown(["groups", "prior", *heads, "median width before", "now"], body)
+
+
 LEARNERS = ("student", "linear", "network", "abs", "copied", "uu", "labels")
 
 
@@ -754,6 +794,7 @@ def tables() -> dict[str, str]:
     made |= {"colour": colour(), "colour-forecasts": colour_forecasts(), **colour_numbers()}
     made |= {"loops-scale": scale(), "recipe": recipe(), "coverage": coverage(), **learners()}
     made |= default_rules()
+    made["places"] = places()
     made |= {"verdicts": verdicts(), "claims": claims(), "readings": readings()}
     for more in (numbers(), reading_tables.tables(markdown), reading_tables.numbers()):
         assert not made.keys() & more.keys(), "two tables or numbers have one name"

@@ -97,8 +97,8 @@ def _broken(study: Study) -> Doubt | None:
     n = len(study.data.names)
     return Doubt(
         "broken",
-        f"about {number.value:.0f} of {n} groups break the rule ({number.low:.0f} to "
-        f"{number.high:.0f}), and the interval of right answers allows for that: {_range(study)}; "
+        f"about {number.value:.0f} of {n} groups ({number.low:.0f} to {number.high:.0f}) "
+        f"break the rule, so the interval of right answers allows for that: {_range(study)}; "
         f"look at the most suspicious groups, or train with --broken {number.value / n:.2g}",
     )
 
