@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from scipy.stats import chi2, rankdata
 
 from mdpu.data import TupleData
 from mdpu.errors import UserError
-from mdpu.law import Law
+from mdpu.law import TINY, Law
 from mdpu.prior import (
     INFLATION,
     LARGEST,
@@ -208,6 +209,11 @@ class Surface:
         return inside
 
 
+def _law_at(law_of: LawOf, at: AtPrior, prior: float, amount: float, size: int) -> Law:
+    """Return the law of a tuple size with an amount of a departure."""
+    return at(law_of(size), prior, amount)
+
+
 def error_with(
     estimate: Estimate,
     surface: Surface,
@@ -227,10 +233,7 @@ def error_with(
     value = estimate.value
     best = 0.0
     for prior, amount, reach in surface.allowed(estimate.level):
-
-        def law_at(size: int, prior: float = prior, amount: float = amount) -> Law:
-            return at(law_of(size), prior, amount)
-
+        law_at = partial(_law_at, law_of, at, prior, amount)
         try:
             there = estimated_risk(answers, sample, prior, law_at, estimate.level)
         except UserError:  # members are positive as often as unlabeled rows
@@ -277,34 +280,51 @@ def alike_columns(values: Floats, sample: TupleData) -> tuple[float, tuple[int, 
     sample : TupleData
     """
     sizes = sample.sizes
-    parts = []
-    for size in np.unique(sizes).tolist():
-        if size > 1:
-            members = values[sample.tuples[sizes == size, :size]]  # (n, M, d)
-            flat = members.reshape(-1, members.shape[2])
-            ranks = rankdata(flat, axis=0, nan_policy="omit")
-            ranks = np.nan_to_num(ranks - np.nanmean(ranks, axis=0))
-            parts.append(ranks.reshape(members.shape))
+    parts = [
+        _ranks_of_members(values, sample.tuples[sizes == size, :size])
+        for size in np.unique(sizes).tolist()
+        if size > 1
+    ]
     if not parts:
         return 1.0, ()
-    seen = sum((part.sum(axis=1) ** 2).sum(axis=0) for part in parts)
+
     stream = Stream(0, "members exchanged between tuples")
-    sums = [seen]
+    sums = [sum(_within(part) for part in parts)]
     for _ in range(ORDERS):
-        exchanged = np.zeros(values.shape[1])
-        for part in parts:
-            flat = part.reshape(-1, part.shape[2])
-            order = stream.permutation(len(flat))
-            exchanged = exchanged + (flat[order].reshape(part.shape).sum(axis=1) ** 2).sum(axis=0)
-        sums.append(exchanged)
-    all_sums = np.array(sums)
-    spread = np.maximum(all_sums.std(axis=0), 1e-12)
-    excess = (all_sums - all_sums.mean(axis=0)) / spread
-    largest = excess[1:].max(axis=1)
-    clear = np.flatnonzero(excess[0] > largest.max())
-    clear = clear[np.argsort(-excess[0][clear], kind="stable")][:NAMED]
-    chance = (1 + int((largest >= excess[0].max()).sum())) / (ORDERS + 1)
-    return float(chance), tuple(clear.tolist())
+        sums.append(sum(_within(_exchanged(part, stream)) for part in parts))
+    within = np.array(sums)
+    spread = np.maximum(within.std(axis=0), TINY)
+    excess = (within - within.mean(axis=0)) / spread
+
+    seen = excess[0]
+    by_chance = excess[1:].max(axis=1)
+    clear = np.flatnonzero(seen > by_chance.max())
+    clearest = clear[np.argsort(-seen[clear], kind="stable")][:NAMED]
+    chance = (1 + int((by_chance >= seen.max()).sum())) / (ORDERS + 1)
+    return float(chance), tuple(clearest.tolist())
+
+
+def _ranks_of_members(values: Floats, tuples: NDArray[np.int64]) -> Floats:
+    """Return centred ranks (n, M, d) of the members of tuples (n, M); missing values get 0."""
+    members = values[tuples]  # (n, M, d)
+    flat = members.reshape(-1, members.shape[2])
+    missing = np.isnan(flat)
+    ranks = np.where(missing, 0, rankdata(np.where(missing, np.inf, flat), axis=0))
+    means = ranks.sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
+    return np.asarray(np.where(missing, 0, ranks - means).reshape(members.shape))
+
+
+def _exchanged(members: Floats, stream: Stream) -> Floats:
+    """Return members (n, M, d) that were exchanged between their tuples by chance."""
+    flat = members.reshape(-1, members.shape[2])
+    return np.asarray(flat[stream.permutation(len(flat))].reshape(members.shape))
+
+
+def _within(members: Floats) -> Floats:
+    """Return the sum of squares of the tuples' sums (d,): their covariance, up to what no exchange
+    changes.
+    """
+    return np.asarray((members.sum(axis=1) ** 2).sum(axis=0))
 
 
 # -- both ------------------------------------------------------------------------------------------
