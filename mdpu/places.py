@@ -399,13 +399,18 @@ def error_with_broken(
 
 
 def ranks_within(scores: Floats, folds: NDArray[np.int64] | None) -> Floats:
-    """Return the ranks of scores (N,) in (0, 1), within folds if there are some."""
+    """Return the ranks of scores (N,) in (0, 1), within folds if there are some.
+
+    Equal scores are ranked by chance. By their places, members of a tuple would be alike.
+    """
     if folds is None:
-        return np.asarray(rankdata(scores) / (len(scores) + 1))
+        folds = np.zeros(len(scores), np.int64)
+    by_chance = Stream(0, "ties of held-out scores").permutation(len(scores))
     ranks = np.empty(len(scores))
     for fold in np.unique(folds).tolist():
-        inside = folds == fold
-        ranks[inside] = rankdata(scores[inside]) / (inside.sum() + 1)
+        inside = np.flatnonzero(folds == fold)
+        order = np.lexsort((by_chance[inside], scores[inside]))
+        ranks[inside[order]] = np.arange(1, len(inside) + 1) / (len(inside) + 1)
     return ranks
 
 

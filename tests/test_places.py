@@ -156,3 +156,14 @@ def test_many_tuples_are_judged_by_a_part(monkeypatch):
     verdict, _ = judged(scores, sample)
     assert verdict.shares_differ
     assert verdict.error.low <= truth <= verdict.error.high
+
+
+def test_a_model_that_tells_no_rows_apart_tells_no_places():
+    """Equal scores have no order, and those of another fold lie elsewhere for whole tuples."""
+    scores, sample, _ = drawn(2, 0.0, seed=8)
+    folds = np.arange(len(scores)) // 2 % 5
+    error = estimated_risk(scores > 0, sample, PRIOR, Law.dominant, 0.95)
+    for values in (np.ones(len(scores)), 10.0 * folds, scores + 10 * folds):
+        verdict = places.judge_places(values, None, sample, Law.dominant, error, PRIOR, None, folds)
+        assert not verdict.shares_differ
+        assert not verdict.columns_differ
