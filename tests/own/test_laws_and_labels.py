@@ -41,8 +41,9 @@ def bags(sizes=SIZE, unlabeled=0):
 
 
 def small(values, sizes=(2, 2), rows=None):
-    names = [name for name, size in zip("abcdef", sizes, strict=False) for _ in range(size)]
-    rows = rows or [value for value, size in zip(values, sizes, strict=True) for _ in range(size)]
+    names = pd.Series([*"abcdef"][: len(sizes)]).repeat(sizes)
+    if rows is None:
+        rows = pd.Series(values, dtype=object).repeat(sizes)
     frame = pd.DataFrame(
         {"bag": [*names, None], "told": [*rows, None], "value": range(len(names) + 1)}
     )
