@@ -126,6 +126,11 @@ def load(path: str | Path, *, network: Any = None, trusted: Sequence[str] = ()) 
         classifier = held["classifier"]
     except UntrustedTypesFoundException:
         others = _unknown(Path(path).read_bytes(), types)
+        if any(name.startswith("mdpu.") for name in others):
+            raise UserError(
+                f"{path} holds {', '.join(others)}, which this version does not have; read it with "
+                "the version that wrote it"
+            ) from None
         raise UserError(
             f"{path} holds {', '.join(others)}, which is not trusted, so nothing of it was made"
         ) from None
