@@ -457,10 +457,10 @@ def _without_class(draws: Sequence[Counts]) -> float:
 def bin_scores(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Counts:
     """Return the bins of scores (N,) that were learned from none of the rows of a sample; `laws` by
     tuple size.
+
+    Equal scores are ranked by chance: in the order of rows, those of a tuple would be alike.
     """
-    bins = np.empty(len(scores), np.int64)
-    order = np.argsort(scores, kind="stable")
-    bins[order] = np.arange(len(scores)) * BINS // len(scores)
+    bins = _in_bins(scores, Stream(0, "ties of rows"))
     bins_of_tuples = []
     for size in laws:
         tuples = sample.tuples[sample.sizes == size, :size]
