@@ -13,7 +13,7 @@ from torch import nn
 
 from mdpu.errors import UserError
 from mdpu.law import SCOPES, Law
-from mdpu.losses import LOSSES, RiskLoss, TupleLoss
+from mdpu.losses import LOSSES, RiskLoss, TupleLoss, count_kinds, means, share_out
 
 DOMINANT = Law.dominant(3)
 ODD = Law((0.25, 1.0, 0.0, 0.5))
@@ -223,6 +223,7 @@ def test_on_the_density_itself_the_joint_loss_is_flat_at_the_truth(size, prior, 
         (lambda: TupleLoss(DOMINANT, 1.0), "prior"),
         (lambda: TupleLoss(DOMINANT, None), "prior"),
         (lambda: TupleLoss(DOMINANT, 0.5, "ReLU"), "correction"),
+        (lambda: TupleLoss(DOMINANT, 0.5, True), "correction"),
         (lambda: RiskLoss(DOMINANT, 0.5, scope="parts"), "scope"),
         (lambda: RiskLoss(DOMINANT, 0.5, loss="log"), "loss"),
         (lambda: RiskLoss(Law.similar(2), 0.5), "prior"),
@@ -247,6 +248,40 @@ def test_what_cannot_be_is_refused(make, key):
 
 
 # -- several processes ----------------------------------------------------------------------------
+
+
+def test_a_mean_over_ranks_is_that_of_all_their_values(monkeypatch):
+    """This rank holds 1, 2 and 3, the other 10 alone, whose sum and number it adds."""
+    other = torch.tensor([[[10.0], [-10.0]], [[1.0], [1.0]]])
+
+    def add_other(sums_and_counts, group):
+        return sums_and_counts + other
+
+    monkeypatch.setattr("torch.distributed.nn.functional.all_reduce", add_other)
+    here = torch.tensor([[1.0, 2.0, 3.0]])
+    first, second = means([here, -here], group="both")
+    assert first.tolist() == [4.0]
+    assert second.tolist() == [-4.0]
+
+
+def test_kinds_are_counted_over_ranks_also_those_that_this_one_lacks(monkeypatch):
+    def add_other(tensor, op=torch.distributed.ReduceOp.SUM, group=None):
+        if op == torch.distributed.ReduceOp.MAX:
+            tensor.clamp_(min=4)
+        else:
+            tensor += torch.tensor([0, 1, 0, 5])
+
+    monkeypatch.setattr("torch.distributed.all_reduce", add_other)
+    assert count_kinds(torch.tensor([2, 1, 2]), group="both").tolist() == [0, 2, 2, 5]
+
+
+def test_each_kind_has_its_share_of_the_unlabeled_scores():
+    shares = share_out(torch.arange(10), torch.tensor([0, 3, 0, 2]))
+    assert {kind: share.tolist() for kind, share in shares.items()} == {
+        1: [0, 1, 2, 3, 4, 5],
+        3: [6, 7, 8, 9],
+    }
+
 
 STEPS = 10
 SIZE = 3
