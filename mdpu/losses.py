@@ -383,6 +383,7 @@ class RiskLoss(ScoreLoss):
         self.target_prior = target_prior
         self.margin_loss = LOSSES[loss]
         self.parts = torch.tensor(SCOPES[scope], dtype=torch.float64)  # (2, 4)
+        self.by_size: Tensor | None = None  # weights (M + 1, 4), once they are prepared
         if isinstance(law, Law):
             self.values_of(law.size)  # which says now that there is no such risk
 
@@ -398,6 +399,33 @@ class RiskLoss(ScoreLoss):
         dtype = torch.get_default_dtype()
         self.values[kind] = self.values_of(kind).to(device, dtype)
         self.parts = self.parts.to(device, dtype)
+        if isinstance(self.law, Sequence | Law):
+            return
+        try:
+            weights = [self.law_values(self.law_of(size)) for size in range(1, kind + 1)]
+        except UserError:  # a size without such a risk is refused once a tuple has it
+            return
+        unused = torch.zeros_like(weights[0])
+        self.by_size = torch.stack([unused, *weights]).to(device, dtype)
+
+    def terms(self, tuples: Tensor, unlabeled: Tensor, kinds: Tensor | None = None) -> Tensor:
+        """Return the mean terms (..., 4). If the weights of all sizes are prepared, tuples of
+        several sizes are weighed one by one, so that a GPU waits for no count of them.
+        """
+        if kinds is None or self.by_size is None or self.process_group is not None:
+            return super().terms(tuples, unlabeled, kinds)
+        flat = ungrouped(unlabeled, tuples)
+        weights = self.by_size[kinds]  # (B, 4)
+        absent = torch.arange(tuples.shape[-1], device=kinds.device) >= kinds[:, None]  # (B, M)
+        terms = []
+        for i, label in enumerate((1, -1)):
+            losses = self.margin_loss(tuples.masked_fill(absent, 0.0), label)
+            of_tuples = losses.masked_fill(absent, 0.0).sum(dim=-1) / kinds
+            terms.append((weights[:, i] * of_tuples).mean(dim=-1))
+        for i, label in ((2, 1), (3, -1)):
+            of_unlabeled = self.margin_loss(flat, label).mean(dim=-1)
+            terms.append(weights[:, i].mean() * of_unlabeled)
+        return torch.stack(terms, dim=-1)
 
     def kind_terms(self, kind: int, tuples: Tensor, unlabeled: Tensor) -> Tensor:
         """Return the four terms of the risk, (..., 4)."""

@@ -583,7 +583,7 @@ def test_the_dominant_law_is_one_of_all(learner, table):
 
 
 @pytest.mark.parametrize(
-    "law", [(0, 1), (0, 1, 1, 2), (1, 1, 1, 1), "similar", 3, Law.dominant(3).broken(0.3)]
+    "law", [(0, 1), (0, 1, 1, 2), (1, 1, 1, 1), "unlike", 3, Law.dominant(3).broken(0.3)]
 )
 def test_a_law_that_is_none_is_refused(law, table):
     with pytest.raises(UserError, match="law"):
