@@ -40,6 +40,7 @@ from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.own import page as page_of_study
 from mdpu.own import study as study_of_groups
+from mdpu.own.doubts import doubts_of
 from mdpu.own.groups import read_groups
 
 SETS = (
@@ -247,7 +248,7 @@ def measures_of(study: object, new: np.ndarray, truth: np.ndarray) -> dict[str, 
         "broken": None if number is None else number.value / len(study.data.names),
         "page": words,
         "warned": " | ".join(study.warned),
-        "doubts": " | ".join(doubt.text for doubt in study.doubts),
+        "doubts": " | ".join(doubt.text for doubt in doubts_of(study)),
     }
 
 

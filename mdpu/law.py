@@ -347,6 +347,14 @@ class Law:
             weight * rate for weight, rate in zip(self.risk_weights(prior), rates, strict=True)
         )
 
+    def both_positive(self, prior: float) -> float:
+        """Return P11, the probability that two given members of a tuple are positive; 0 for tuples
+        of one.
+        """
+        k = np.arange(self.size + 1)
+        given_k = k * (k - 1) / max(1, self.size * (self.size - 1))
+        return float(self.counts(prior) @ given_k)
+
     def bag_risk(self, counts: ArrayLike, unlabeled: ArrayLike, prior: float) -> Floats:
         """Return the PU estimate of how far bags are put on the wrong side (du Plessis et al.,
         2015).

@@ -397,16 +397,22 @@ class RiskLoss(ScoreLoss):
         for them.
         """
         dtype = torch.get_default_dtype()
+        if not isinstance(self.law, Sequence | Law):
+            self.by_size = self._weights_up_to(kind)
+        if self.by_size is not None:
+            self.by_size = self.by_size.to(device, dtype)
         self.values[kind] = self.values_of(kind).to(device, dtype)
         self.parts = self.parts.to(device, dtype)
-        if isinstance(self.law, Sequence | Law):
-            return
+
+    def _weights_up_to(self, largest: int) -> Tensor | None:
+        """Return the weights (M + 1, 4) of tuples of each size, or None if one has no such risk: it
+        is refused once a tuple has it.
+        """
         try:
-            weights = [self.law_values(self.law_of(size)) for size in range(1, kind + 1)]
-        except UserError:  # a size without such a risk is refused once a tuple has it
-            return
-        unused = torch.zeros_like(weights[0])
-        self.by_size = torch.stack([unused, *weights]).to(device, dtype)
+            weights = [self.values_of(size) for size in range(1, largest + 1)]
+        except UserError:
+            return None
+        return torch.stack([torch.zeros_like(weights[0]), *weights])
 
     def terms(self, tuples: Tensor, unlabeled: Tensor, kinds: Tensor | None = None) -> Tensor:
         """Return the mean terms (..., 4). If the weights of all sizes are prepared, tuples of

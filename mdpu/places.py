@@ -20,9 +20,9 @@ that the scores allow.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ from mdpu.prior import (
     bin_scores,
     collected,
     maximise,
+    ranked,
     starting_laws,
 )
 from mdpu.randomness import Stream
@@ -214,54 +215,119 @@ def _law_at(law_of: LawOf, at: AtPrior, prior: float, amount: float, size: int) 
     return at(law_of(size), prior, amount)
 
 
-def error_with(
-    estimate: Estimate,
-    surface: Surface,
-    answers: NDArray[np.bool_],
-    sample: TupleData,
-    law_of: LawOf,
-    at: AtPrior,
-) -> Estimate:
-    """Return an estimate of the error rate of answers (N,) whose interval allows for a departure.
+# -- held-out scores -------------------------------------------------------------------------------
 
-    A value belongs to the interval if at some prior and amount the deviance and the squared
-    distance from the estimate there, in its standard errors, add up to no more than the quantile of
-    chi-squared, as in `mdpu.scores.with_uncertain_prior`. The value is that of the best amount. The
-    interval of the estimate itself belongs to it, unless some departure is certain.
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Scores by models that had not seen the rows or their tuples, and what the law says of them.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (N,)
+        Positive for the answer +1.
+    sample : TupleData
+        Tuples and unlabeled rows among them.
+    law_of : callable
+        From a tuple size to its `Law`.
+    error : Estimate
+        Error rate of the answers by the law itself.
+    prior : float
+        The prior that was given, or estimated.
+    profile : PriorProfile, optional
+        Its estimate; without it, the prior is taken as exact.
+    folds : ndarray, int64, shape (N,), optional
+        Rows that one model scored have one number. Scores are ranked within them: those of another
+        model lie elsewhere, and all members of a tuple have the same.
     """
-    ends = [] if surface.excludes_none(estimate.level) else [estimate.low, estimate.high]
-    value = estimate.value
-    best = 0.0
-    for prior, amount, reach in surface.allowed(estimate.level):
-        law_at = partial(_law_at, law_of, at, prior, amount)
-        try:
-            there = estimated_risk(answers, sample, prior, law_at, estimate.level)
-        except UserError:  # members are positive as often as unlabeled rows
-            continue
-        ends += [there.value + reach * (end - there.value) for end in (there.low, there.high)]
-        if reach > best:
-            best = reach
-            value = there.value
-    if not ends:
-        return estimate
-    low = min(ends)
-    high = max(ends)
-    return Estimate(float(value), float(low), float(high), estimate.level)
+
+    scores: Floats
+    sample: TupleData
+    law_of: LawOf
+    error: Estimate
+    prior: float
+    profile: PriorProfile | None = None
+    folds: NDArray[np.int64] | None = None
+
+    @cached_property
+    def part(self) -> TupleData:
+        """The tuples and unlabeled rows that are judged."""
+        return _part(self.sample)
+
+    @cached_property
+    def ranks(self) -> Floats:
+        """Ranks of the scores in (0, 1), (N,), as `ranks_within` gives them."""
+        return ranks_within(self.scores, self.folds)
+
+    @cached_property
+    def laws(self) -> dict[int, Law]:
+        """The law of each tuple size."""
+        return {size: self.law_of(size) for size in np.unique(self.part.sizes).tolist()}
+
+    @cached_property
+    def bins(self) -> Counts:
+        """Bins of the scores; of large tuples, nearly all of which differ, those of the rest."""
+        small = {size: law for size, law in self.laws.items() if size <= LARGEST}
+        return bin_scores(self.ranks, self.part, small)
+
+    @cached_property
+    def priors(self) -> Floats:
+        """The priors that are compared."""
+        if self.profile is None:
+            return np.array([self.prior])
+        return np.unique(np.append(PRIORS, self.prior))
+
+    @property
+    def likely_priors(self) -> Floats:
+        """Those of the priors that lie in the interval of their estimate."""
+        if self.profile is None:
+            return self.priors
+        within = (self.priors >= self.profile.low) & (self.priors <= self.profile.high)
+        return self.priors[within] if within.any() else self.priors
+
+    def surface(self, amounts: Floats, at: AtPrior) -> Surface:
+        """Return how well amounts of a departure from the law fit."""
+        return Surface.of(self.bins, self.priors, amounts, at)
+
+    def error_with(self, surface: Surface, at: AtPrior) -> Estimate:
+        """Return the error rate with an interval that allows for a departure.
+
+        A value belongs to the interval if at some prior and amount the deviance and the squared
+        distance from the estimate there, in its standard errors, add up to no more than the
+        quantile of chi-squared, as in `mdpu.scores.with_uncertain_prior`. The value is that of the
+        best amount. The interval by the law itself belongs to it, unless some departure is certain.
+        """
+        answers = self.scores > 0
+        level = self.error.level
+        ends = [] if surface.excludes_none(level) else [self.error.low, self.error.high]
+        value = self.error.value
+        best = 0.0
+        for prior, amount, reach in surface.allowed(level):
+            law_at = partial(_law_at, self.law_of, at, prior, amount)
+            try:
+                there = estimated_risk(answers, self.sample, prior, law_at, level)
+            except UserError:  # members are positive as often as unlabeled rows
+                continue
+            ends += [there.value + reach * (end - there.value) for end in (there.low, there.high)]
+            if reach > best:
+                best = reach
+                value = there.value
+        if not ends:
+            return self.error
+        return Estimate(float(value), float(min(ends)), float(max(ends)), level)
 
 
 # -- columns that are alike ------------------------------------------------------------------------
 
 
-def classes_go_along(laws: dict[int, Law], priors: Floats) -> bool:
-    """Return whether classes of two members of a tuple go along at one of the priors, by the laws
-    of sizes.
+def classes_go_along(laws: Iterable[Law], priors: Floats) -> bool:
+    """Return whether classes of two members of a tuple go along at one of the priors, by one of
+    the laws.
     """
-    for size, law in laws.items():
-        number = np.arange(size + 1)
+    for law in laws:
         for prior in priors.tolist():
-            counts = law.counts(prior)
-            both = float(counts @ (number * (number - 1))) / max(size * (size - 1), 1)
-            if both - (float(counts @ number) / size) ** 2 > NEGATIVE:
+            share = law.coefficients(prior).a
+            if law.both_positive(prior) - share**2 > NEGATIVE:
                 return True
     return False
 
@@ -330,72 +396,30 @@ def _within(members: Floats) -> Floats:
 # -- both ------------------------------------------------------------------------------------------
 
 
-def judge_places(
-    scores: Floats,
-    rows: Any,
-    sample: TupleData,
-    law_of: LawOf,
-    error: Estimate,
-    prior: float,
-    profile: PriorProfile | None,
-    folds: NDArray[np.int64] | None = None,
-) -> Places:
+def judge_places(held: HeldOut, rows: Any) -> Places:
     """Return what held-out scores and columns say of places that differ.
 
-    Parameters
-    ----------
-    scores : ndarray, shape (N,)
-        Scores by models that had not seen the rows or their tuples, positive for the answer +1.
-    rows : ndarray or DataFrame of numbers, shape (N, ...)
-        Columns are compared in a dense table only.
-    sample : TupleData
-        Tuples and unlabeled rows among them.
-    law_of : callable
-        From a tuple size to its `Law`.
-    error : Estimate
-        Error rate of the answers by the law itself.
-    prior : float
-        The prior that was given, or estimated.
-    profile : PriorProfile, optional
-        Its estimate; without it, the prior is taken as exact.
-    folds : ndarray, int64, shape (N,), optional
-        Rows that one model scored have one number. Scores are ranked within them: those of another
-        model lie elsewhere, and all members of a tuple have the same.
+    Columns of `rows`, an ndarray or a DataFrame of numbers (N, ...), are compared in a dense table
+    only.
     """
-    part = _part(sample)
-    laws = {size: law_of(size) for size in np.unique(part.sizes).tolist()}
-    priors = _priors(prior, profile)
-    ranks = ranks_within(scores, folds)
-    surface = Surface.of(_bins(ranks, part, laws), priors, VARIANCES, placed)
-    wide = error_with(error, surface, scores > 0, sample, law_of, placed)
+    surface = held.surface(VARIANCES, placed)
+    error = held.error_with(surface, placed)
     chance = 1.0
     columns: tuple[int, ...] = ()
-    if not classes_go_along(laws, _likely(priors, profile)):
-        table = ranks[:, None]
+    if not classes_go_along(held.laws.values(), held.likely_priors):
+        table = held.ranks[:, None]
         if is_table(rows):
             table = np.column_stack([np.asarray(rows, np.float64)[:, :MOST_COLUMNS], table])
-        chance, columns = alike_columns(table, part)
+        chance, columns = alike_columns(table, held.part)
         columns = tuple(place for place in columns if place < table.shape[1] - 1)
-    return Places(surface.statistic, surface.amount, chance, columns, wide)
+    return Places(surface.statistic, surface.amount, chance, columns, error)
 
 
-def error_with_broken(
-    scores: Floats,
-    sample: TupleData,
-    law_of: LawOf,
-    error: Estimate,
-    prior: float,
-    profile: PriorProfile | None,
-    folds: NDArray[np.int64] | None = None,
-) -> Estimate:
+def error_with_broken(held: HeldOut) -> Estimate:
     """Return the error rate with an interval that allows for all shares of broken tuples that the
-    scores allow; the parameters are those of `judge_places`.
+    scores allow.
     """
-    part = _part(sample)
-    laws = {size: law_of(size) for size in np.unique(part.sizes).tolist()}
-    bins = _bins(ranks_within(scores, folds), part, laws)
-    surface = Surface.of(bins, _priors(prior, profile), SHARES, with_broken)
-    return error_with(error, surface, scores > 0, sample, law_of, with_broken)
+    return held.error_with(held.surface(SHARES, with_broken), with_broken)
 
 
 def ranks_within(scores: Floats, folds: NDArray[np.int64] | None) -> Floats:
@@ -409,35 +433,14 @@ def ranks_within(scores: Floats, folds: NDArray[np.int64] | None) -> Floats:
     ranks = np.empty(len(scores))
     for fold in np.unique(folds).tolist():
         inside = np.flatnonzero(folds == fold)
-        order = np.lexsort((by_chance[inside], scores[inside]))
-        ranks[inside[order]] = np.arange(1, len(inside) + 1) / (len(inside) + 1)
+        of_fold = ranked(scores[inside], by_chance[inside])
+        ranks[inside] = (1 + of_fold) / (len(inside) + 1)
     return ranks
 
 
 def is_table(rows: Any) -> bool:
     """Return whether rows are a dense table of numbers."""
     return isinstance(rows, np.ndarray | pd.DataFrame) and rows.ndim == 2
-
-
-def _bins(scores: Floats, sample: TupleData, laws: dict[int, Law]) -> Counts:
-    """Return bins of scores; of large tuples, nearly all of which differ, those of the rest."""
-    small = {size: law for size, law in laws.items() if size <= LARGEST}
-    return bin_scores(scores, sample, small)
-
-
-def _priors(prior: float, profile: PriorProfile | None) -> Floats:
-    """Return the priors that are compared."""
-    if profile is None:
-        return np.array([prior])
-    return np.unique(np.append(PRIORS, prior))
-
-
-def _likely(priors: Floats, profile: PriorProfile | None) -> Floats:
-    """Return those of the priors that lie in the interval of their estimate."""
-    if profile is None:
-        return priors
-    inside = priors[(priors >= profile.low) & (priors <= profile.high)]
-    return inside if len(inside) else priors
 
 
 def _part(sample: TupleData) -> TupleData:

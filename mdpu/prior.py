@@ -231,11 +231,15 @@ def count_bins(fit: CrossFit, bags: Bags, seed: int | str = 0) -> Counts:
 
 def _in_bins(scores: Floats, ties: Stream) -> Indices:
     """Return the bin of each score (N,); bins hold equal numbers."""
-    by_chance = ties.permutation(len(scores))
+    return ranked(scores, ties.permutation(len(scores))) * BINS // len(scores)
+
+
+def ranked(scores: Floats, by_chance: Indices) -> Indices:
+    """Return the ranks of scores (N,), from 0 on; equal ones by numbers that are drawn for them."""
     order = np.lexsort((by_chance, scores))
-    bins = np.empty(len(scores), np.int64)
-    bins[order] = np.arange(len(scores)) * BINS // len(scores)
-    return bins
+    ranks = np.empty(len(scores), np.int64)
+    ranks[order] = np.arange(len(scores))
+    return ranks
 
 
 def _tabulated(bins: list[Indices], laws: list[Law], unlabeled: Indices) -> Counts:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from placed_groups import labels_of_groups
 from scipy.stats import betabinom, binom
 
 from mdpu import places
@@ -18,15 +19,7 @@ APART = 2.5  # of the mean scores of both classes
 def drawn(size, variance, seed, prior=PRIOR, broken=0.0):
     """Scores of tuples from places and of unlabeled rows, their sample, and the true error rate."""
     rng = np.random.default_rng(seed)
-    number = 60 * N
-    shares = np.full(number, prior)
-    if variance:
-        total = 1 / variance - 1
-        shares = rng.beta(total * prior, total * (1 - prior), number)
-    labels = rng.random((number, size)) < shares[:, None]
-    keeps = 2 * labels.sum(axis=1) >= size
-    n_broken = round(broken * N)
-    labels = np.concatenate([labels[~keeps][:n_broken], labels[keeps][: N - n_broken]])
+    labels = labels_of_groups(rng, N, size, 60 * N, prior, variance, broken)
     labels = np.append(labels.ravel(), rng.random(UNLABELED) < prior)
     scores = rng.normal(size=len(labels)) + APART * (labels - 0.5)
     tuples = np.arange(N * size).reshape(N, size)
@@ -38,7 +31,8 @@ def drawn(size, variance, seed, prior=PRIOR, broken=0.0):
 def judged(scores, sample, prior=PRIOR, rows=None, law_of=Law.dominant):
     """What is said of scores, at a given prior, and the error rate by the law."""
     error = estimated_risk(scores > 0, sample, prior, law_of, 0.95)
-    return places.judge_places(scores, rows, sample, law_of, error, prior, None), error
+    held = places.HeldOut(scores, sample, law_of, error, prior)
+    return places.judge_places(held, rows), error
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 8])
@@ -145,7 +139,8 @@ def test_where_the_law_itself_makes_members_alike_columns_say_nothing():
 def test_the_interval_with_broken_tuples_holds_the_truth():
     scores, sample, truth = drawn(3, 0.0, seed=6, broken=0.15)
     by_law = estimated_risk(scores > 0, sample, PRIOR, Law.dominant, 0.95)
-    allows = places.error_with_broken(scores, sample, Law.dominant, by_law, PRIOR, None)
+    held = places.HeldOut(scores, sample, Law.dominant, by_law, PRIOR)
+    allows = places.error_with_broken(held)
     assert allows.value < by_law.value
     assert allows.low <= truth <= allows.high
 
@@ -164,6 +159,7 @@ def test_a_model_that_tells_no_rows_apart_tells_no_places():
     folds = np.arange(len(scores)) // 2 % 5
     error = estimated_risk(scores > 0, sample, PRIOR, Law.dominant, 0.95)
     for values in (np.ones(len(scores)), 10.0 * folds, scores + 10 * folds):
-        verdict = places.judge_places(values, None, sample, Law.dominant, error, PRIOR, None, folds)
+        held = places.HeldOut(values, sample, Law.dominant, error, PRIOR, folds=folds)
+        verdict = places.judge_places(held, None)
         assert not verdict.shares_differ
         assert not verdict.columns_differ

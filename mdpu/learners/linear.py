@@ -312,7 +312,7 @@ def _directions(
         z = features[part.tuples.ravel()] @ whiten - mean @ whiten
         z = np.asarray(z).reshape(-1, size, width)  # (n, M, C)
         share = part.law.coefficients(prior).a
-        kappa = _both_positive(part.law, prior) - 2 * prior * share + prior**2
+        kappa = part.law.both_positive(prior) - 2 * prior * share + prior**2
         total = z.sum(axis=1)
         of_others = total.T @ total - np.einsum("nmc,nmd->cd", z, z)
         pairs = of_others / (size * (size - 1))
@@ -320,13 +320,6 @@ def _directions(
         first += np.sign(share - prior) * z.mean(axis=1).sum(axis=0) / bags.n
     leading = np.linalg.eigh((moment + moment.T) / 2)[1][:, -1]
     return [leading, -leading, first / max(float(np.linalg.norm(first)), 1e-12)]
-
-
-def _both_positive(law: Law, prior: float) -> float:
-    """Return P11, the probability that two given members of a tuple are positive."""
-    k = np.arange(law.size + 1)
-    given_k = k * (k - 1) / (law.size * (law.size - 1))
-    return float(law.counts(prior) @ given_k)
 
 
 def network_start(

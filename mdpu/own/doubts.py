@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from mdpu.own.account import few
-
-if TYPE_CHECKING:
-    from mdpu.own.study import Study
+from mdpu.own.findings import Study
 
 Kind = Literal["places", "columns", "prior", "broken", "constant"]
 

@@ -17,7 +17,8 @@ from PIL import Image
 from scipy.special import expit
 
 from mdpu.data import UNLABELED, Indices
-from mdpu.own.study import Study
+from mdpu.own.doubts import doubts_of
+from mdpu.own.findings import Study
 from mdpu.pipeline.files import write_text
 from mdpu.pipeline.report.drawing import draw_panels, save_figure
 from mdpu.pipeline.report.html import STYLE, TEMPLATES, environment, figure
@@ -42,6 +43,7 @@ def write_own_page(study: Study, out: Path) -> None:
     draw = {"histogram": _histogram, "calibration": _calibration, "curve": _curve}
     shown = {
         "study": study,
+        "doubts": doubts_of(study),
         "classifier": study.classifier,
         "importance": study.importance.sort_values("loss", ascending=False, kind="stable").head(
             SHOWN

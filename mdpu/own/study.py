@@ -14,7 +14,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,8 @@ from mdpu.estimator import MDPUClassifier, TupleClassifier
 from mdpu.own.account import Column, few
 from mdpu.own.columns import RESERVED, TableEncoder
 from mdpu.own.counted import Counted, doubtful, known_prior
-from mdpu.own.doubts import Doubt, doubts_of
+from mdpu.own.doubts import doubts_of
+from mdpu.own.findings import Study
 from mdpu.own.groups import (
     GroupData,
     make_reading,
@@ -45,7 +46,7 @@ from mdpu.own.groups import (
 from mdpu.own.rules import Rule
 from mdpu.own.tables import suggest
 from mdpu.pipeline.files import progress, read_json, write_csv, write_json, write_table
-from mdpu.places import Places, error_with_broken, judge_places
+from mdpu.places import HeldOut, Places, error_with_broken, judge_places
 from mdpu.prior import columns_apart
 from mdpu.sample import without_repeats
 from mdpu.saving import load, save
@@ -58,70 +59,6 @@ LOOKED_AT = 200  # columns whose importance is measured, at most
 SLICES = 5  # of a column by its values, which are compared to tell whether it may be important
 # words of the classifier where groups and rows differ by more than the class
 MISFIT = "the law fits at none"
-
-
-@dataclass(frozen=True)
-class Study:
-    """A classifier, or the pipeline that ends in it, and what is known of it without labels.
-
-    `importance` says by how much the AUC falls where a column's values are exchanged between rows:
-    ``loss``, the mean over folds, ``low`` and ``high``, the least and the largest. For pictures it
-    is empty. Of more than `LOOKED_AT` columns it has those that `rank_columns` names first;
-    `n_columns` is the number of all.
-    """
-
-    data: GroupData  # as it was learned from: repeated unlabeled rows stand once
-    estimator: Any
-    classifier: Any  # the last step of the estimator
-    held_out: NDArray[np.float64]  # scores (N,) of the rows by models that have not seen them
-    warned: list[str]
-    curve: list[tuple[int, scores.Estimate]]  # error rates by the number of groups in training
-    measures: dict[str, scores.Estimate]
-    calibration: pd.DataFrame
-    importance: pd.DataFrame
-    n_columns: int
-    suspicion: scores.Suspicion
-    rule: Rule
-    places: Places | None  # None where numbers of positives are known
-    alike: tuple[str, ...]  # columns in which rows of a group are alike
-    with_broken: scores.Estimate | None  # the error rate if groups break the rule, where some do
-
-    @property
-    def error(self) -> scores.Estimate:
-        """The error rate, if all is as the rule says."""
-        return self.curve[-1][1]
-
-    @property
-    def from_places(self) -> bool:
-        """Whether groups seem to come from places that differ, so that no single number is said."""
-        return self.places is not None and (self.places.shares_differ or self.places.columns_differ)
-
-    @property
-    def shown(self) -> scores.Estimate:
-        """The error rate with all that speaks against the rule."""
-        if self.from_places:
-            assert self.places is not None
-            return self.places.error
-        return self.error if self.with_broken is None else self.with_broken
-
-    @property
-    def absurd(self) -> bool:
-        """Whether groups and unlabeled rows differ by more than the class, and by more than places
-        do, so that no estimate holds.
-        """
-        estimate = self.classifier.prior_estimate_
-        misfits = estimate is not None and estimate.verdict == "does not fit"
-        return misfits or self.shown.high < 0 or self.shown.low > 1
-
-    @property
-    def constant(self) -> float:
-        """How often one answer for all rows is right."""
-        return max(self.classifier.prior_, 1 - self.classifier.prior_)
-
-    @property
-    def doubts(self) -> list[Doubt]:
-        """What speaks against the numbers."""
-        return doubts_of(self)
 
 
 def fit_groups(
@@ -144,7 +81,7 @@ def fit_groups(
     data = with_columns(with_rule(data, rule), drop)
     print(data.account, data.report, sep="\n", file=sys.stderr)
     study = study_groups(data, drop, **parameters)
-    for text in [*study.warned, *(doubt.text for doubt in study.doubts)]:
+    for text in [*study.warned, *(doubt.text for doubt in doubts_of(study))]:
         print(f"warning: {text}", file=sys.stderr)
     out.mkdir(parents=True, exist_ok=True)
     save(study.estimator, out / "classifier.skops")
@@ -320,14 +257,15 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
     folds = np.zeros(len(groups), np.int64)
     for fold, (_, held) in enumerate(models):
         folds[held] = fold
-    places = judge.places(found[1], folds)
+    curve = [(round(n / part), judge.error(own)) for part, own in found.items()]
+    places, with_broken = judge.departures(found[1], folds, curve[-1][1], suspicion)
     return Study(
         data,
         estimator,
         classifier,
         found[1],
         [*dict.fromkeys(warned)],
-        [(round(n / part), judge.error(own)) for part, own in found.items()],
+        curve,
         judge.measures(found[1]),
         judge.calibration(found[1]),
         _importance(models, rows, groups, {name: parts_of[name] for name in looked_at}, judge),
@@ -336,7 +274,7 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
         rule,
         places,
         _alike(places, parts_of),
-        judge.with_broken(found[1], folds, suspicion),
+        with_broken,
     )
 
 
@@ -463,35 +401,30 @@ class Judge:
         """Return the groups, the most suspicious first."""
         return scores.suspicious(self._judged(held_out), self.rows, self.groups)
 
-    def places(self, held_out: NDArray[np.float64], folds: Indices) -> Places:
-        """Return what speaks for groups from places that differ."""
-        return judge_places(
+    def departures(
+        self,
+        held_out: NDArray[np.float64],
+        folds: Indices,
+        error: scores.Estimate,
+        suspicion: scores.Suspicion,
+    ) -> tuple[Places | None, scores.Estimate | None]:
+        """Return what speaks for groups from places that differ; and the error rate if groups break
+        the rule, where some certainly do.
+        """
+        held = HeldOut(
             held_out,
-            self.rows,
             sample_of(self.groups),
             self.classifier.law_of,
-            self.error(held_out),
+            error,
             self.classifier.prior_,
             scores.estimated_profile(self.classifier),
             folds,
         )
-
-    def with_broken(
-        self, held_out: NDArray[np.float64], folds: Indices, suspicion: scores.Suspicion
-    ) -> scores.Estimate | None:
-        """Return the error rate if groups break the rule, where some certainly do."""
+        places = judge_places(held, self.rows)
         number = suspicion.number
         if number is None or number.low <= 0 or self.classifier.broken:
-            return None
-        return error_with_broken(
-            held_out,
-            sample_of(self.groups),
-            self.classifier.law_of,
-            self.error(held_out),
-            self.classifier.prior_,
-            scores.estimated_profile(self.classifier),
-            folds,
-        )
+            return places, None
+        return places, error_with_broken(held)
 
     def auc_of(self, model: Any, rows: Any, groups: Indices) -> Callable[[Any], float]:
         """Return the AUC as a function of a model's scores of held-out rows."""
@@ -536,15 +469,17 @@ class CountedJudge:
         """Return the groups, the most suspicious first."""
         return doubtful(held_out, self.groups, self.rule, self.prior)
 
-    def places(self, held_out: NDArray[np.float64], folds: Indices) -> None:
-        """Return nothing: numbers that are known of each group leave no law to compare with."""
-        return
-
-    def with_broken(
-        self, held_out: NDArray[np.float64], folds: Indices, suspicion: scores.Suspicion
-    ) -> None:
-        """Return nothing: how many numbers are wrong cannot be told."""
-        return
+    def departures(
+        self,
+        held_out: NDArray[np.float64],
+        folds: Indices,
+        error: scores.Estimate,
+        suspicion: scores.Suspicion,
+    ) -> tuple[None, None]:
+        """Return nothing: numbers that are known of each group leave no law to compare with, and
+        how many of them are wrong cannot be told.
+        """
+        return None, None
 
     def auc_of(self, model: Any, rows: Any, groups: Indices) -> Callable[[Any], float]:
         """Return the AUC as a function of a model's scores of held-out rows."""

@@ -6,9 +6,11 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from placed_groups import labels_of_groups
 
 from mdpu.own import page as pages
 from mdpu.own import study as studies
+from mdpu.own.doubts import doubts_of
 from mdpu.own.groups import read_groups
 from mdpu.pipeline import cli
 
@@ -28,15 +30,7 @@ def table(size=3, variance=0.0, broken=0.0, apart=3.0, n=GROUPS, prior=PRIOR):
     labels.
     """
     rng = np.random.default_rng(0)
-    number = 200 * n
-    shares = np.full(number, prior)
-    if variance:
-        total = 1 / variance - 1
-        shares = rng.beta(total * prior, total * (1 - prior), number)
-    labels = rng.random((number, size)) < shares[:, None]
-    keeps = 2 * labels.sum(axis=1) >= size
-    n_broken = round(broken * n)
-    labels = np.concatenate([labels[~keeps][:n_broken], labels[keeps][: n - n_broken]])
+    labels = labels_of_groups(rng, n, size, 200 * n, prior, variance, broken)
     labels = np.append(labels.ravel(), rng.random(UNGROUPED) < prior)
     columns = rng.normal(size=(len(labels), 2)) + apart * labels[:, None] * [1, 0.5]
     frame = pd.DataFrame(columns, columns=["income", "age"])
@@ -65,7 +59,7 @@ def true_rate(study, labels):
 
 
 def kinds(study):
-    return {doubt.kind for doubt in study.doubts}
+    return {doubt.kind for doubt in doubts_of(study)}
 
 
 def page_of(study, folder):
@@ -104,14 +98,14 @@ def test_columns_in_which_a_group_is_alike_are_named():
     study = studied(frame)
     assert study.places.columns_differ
     assert study.alike[0] == "town"
-    (said,) = [doubt.text for doubt in study.doubts if doubt.kind == "columns"]
+    (said,) = [doubt.text for doubt in doubts_of(study) if doubt.kind == "columns"]
     assert "town" in said
 
 
 def test_a_prior_that_the_data_do_not_know_is_neither_confirmed_nor_refuted(tmp_path):
     study = studied(table(n=40, apart=0.0, prior=0.7)[0], prior=0.7)
     assert kinds(study) >= {"prior", "constant"}
-    texts = {doubt.kind: doubt.text for doubt in study.doubts}
+    texts = {doubt.kind: doubt.text for doubt in doubts_of(study)}
     assert "neither confirm nor refute the prior 0.7" in texts["prior"]
     assert "70.0 %" in texts["constant"]
     assert "neither confirm nor refute" in page_of(study, tmp_path)
@@ -129,7 +123,7 @@ def test_broken_groups_count_in_the_interval_and_can_be_given(tmp_path):
     assert study.suspicion.number.low > 0
     assert study.shown.low < study.error.low
     assert 1 - study.shown.high <= true_rate(study, labels) <= 1 - study.shown.low
-    (said,) = [doubt.text for doubt in study.doubts if doubt.kind == "broken"]
+    (said,) = [doubt.text for doubt in doubts_of(study) if doubt.kind == "broken"]
     share = float(re.search(r"--broken ([0-9.]+)", said)[1])
     assert 0.05 < share < 0.3
     assert "allows for that" in page_of(study, tmp_path)
