@@ -3,7 +3,8 @@
     python benchmarks/forecasts.py
 
 scores forecasts by runs that they were made without: of each dataset by the two others, and those
-of ``results/reference/forecasts.csv`` by the draws of ``config/own-split.yaml``. A minute. With
+of ``results/reference/forecasts.csv`` by the draws of ``config/own-split.yaml``. A minute. The
+scores go to ``results/reference/rehearsal.csv``. With
 ``write`` it first makes that file anew, which is for datasets that have no runs yet: whoever has
 seen runs does not forecast them. ``docs/explanation/readings.md`` explains.
 """
@@ -198,7 +199,9 @@ def main() -> None:
         found = score_forecasts(Plan(config), histories(drawn, RUNS / f"{file}.parquet"), made)
         scores += [{"runs": dataset, **row} for row in found]
     print(f"{len(unrun)} forecasts, by the readings {', '.join(names)}; rehearsed")
-    print(pd.DataFrame(scores).round(2).to_string(index=False))
+    rehearsal = pd.DataFrame(scores)
+    print(rehearsal.round(2).to_string(index=False))
+    write_csv(rehearsal, FILE.with_name("rehearsal.csv"))
 
 
 if __name__ == "__main__":

@@ -23,9 +23,14 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import pandas as pd
+
+from mdpu.pipeline.evaluate.collect import reported_accuracy
 from mdpu.pipeline.evaluate.comparison import NOT_RUN
+from mdpu.pipeline.evaluate.evidence import WINDOW
 from mdpu.pipeline.evaluate.shipped import shipped_runs
-from mdpu.pipeline.files import REPOSITORY, read_csv, sha256, write_csv, write_text
+from mdpu.pipeline.files import REPOSITORY, read_csv, read_table, sha256, write_csv, write_text
+from mdpu.pipeline.plan import AXES
 from mdpu.pipeline.store import Stored, pack, read_runs, shipped_keys
 
 RESULTS = REPOSITORY / "results"
@@ -42,6 +47,7 @@ KEPT = {
     "laws": ("laws", {"tables/laws.csv": "cells.csv", "figures/laws.svg": "laws.svg"}, ()),
     "own-split": ("own-split", {f"figures/{name}.svg": f"{name}.svg" for name in APART}, ()),
 }
+BAG_METHODS = ("bag-relu", "bag-free")
 CLAIMS = ["claim", "place", "statement", "ours", "in_single_trials", "status", "paper"]
 
 
@@ -59,6 +65,7 @@ def keep_results(name: str) -> None:
         readings = [name.removesuffix("_status") for name in claims if name.endswith("_status")]
         columns = [*CLAIMS, *(column for name in readings for column in (name, f"{name}_status"))]
         write_csv(claims.loc[claims["ours_cases"] > 0, columns], kept / "claims.csv")
+        write_csv(bag_runs(read_table(results / "metrics.parquet")), kept / "bags.csv")
     for file, named in files.items():
         shutil.copy(results / file, kept / named)
     for inner in folders:
@@ -66,6 +73,22 @@ def keep_results(name: str) -> None:
         (kept / inner).mkdir()
         for path in sorted([*(results / inner).glob("*.csv"), *(results / inner).glob("*.svg")]):
             shutil.copy(path, kept / inner)
+
+
+def bag_runs(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each run of the methods on bags, accuracies in percent.
+
+    ``accuracy`` is the mean of the last ten epochs, ``best`` the highest mean of five epochs in a
+    row; ``estimated_prior`` and the ends of its interval are those of a run that is not given the
+    prior.
+    """
+    shown = metrics[metrics["method"].isin(BAG_METHODS)]
+    accuracy = reported_accuracy(shown, "natural").groupby([shown[axis] for axis in AXES])
+    last = accuracy.apply(lambda epochs: epochs.tail(10).mean())
+    best = accuracy.apply(lambda epochs: epochs.rolling(WINDOW).mean().max())
+    estimated = [name for name in shown if name.startswith("estimated_prior")]
+    priors = shown.groupby(list(AXES))[estimated].last()
+    return pd.concat({"accuracy": last, "best": best}, axis=1).join(priors).reset_index()
 
 
 def keep_table_of_runs() -> None:

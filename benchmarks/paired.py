@@ -28,6 +28,7 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
+from mdpu.pipeline.files import write_csv
 from mdpu.pipeline.store import Stored, read_runs
 
 LEVEL = 0.95
@@ -156,11 +157,12 @@ def parse() -> argparse.Namespace:
     setting = {"nargs": "+", "default": [], "metavar": "NAME=VALUE"}
     add("--first", **setting, help="settings that the first side has")
     add("--second", **setting)
+    add("--out", type=Path, help="CSV file that gets the lines, too")
     return parser.parse_args()
 
 
 def main() -> None:
-    """Print the table as Markdown."""
+    """Print the table as Markdown, and write it if asked."""
     arguments = parse()
     last = arguments.last
     apart = arguments.apart
@@ -174,6 +176,8 @@ def main() -> None:
     ruler = ["---"] * texts + ["---:"] * (len(names) - texts)
     for cells in (names, ruler, *(line.values() for line in lines)):
         print(f"| {' | '.join(map(str, cells))} |")
+    if arguments.out:
+        write_csv(pd.DataFrame(lines), arguments.out)
 
 
 if __name__ == "__main__":

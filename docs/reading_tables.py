@@ -4,17 +4,15 @@ wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
+import rows as reference
+from rows import JUDGED, between, in_sentence, markdown
 
-from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
+from mdpu.pipeline.evaluate.comparison import NOT_RUN
 
-FOLDER = Path(__file__).resolve().parent.parent / "results" / "reference" / "readings"
 METHODS = {"ure": "URE", "relu": "ReLU", "abs": "ABS"}
-JUDGED = [verdict for verdict in VERDICTS if verdict != NOT_RUN]
 MOST = 108  # numbers of the largest set
 BEST = "epochs all, loss hinge"
 PROTOCOL = "protocol"
@@ -47,13 +45,10 @@ LOSSES = {"hinge": "hinge", "logistic": "logistic"}
 IMAGES = {"without": "drawn once", "with": "with replacement"}
 EPOCHS = {"all": "all 100", "last-ten": "last ten (protocol)", "last": "last"}
 
-Table = Callable[[Sequence[str], Iterable[Sequence[str]]], str]
 
-
-@cache
 def read(name: str) -> pd.DataFrame:
     """Return one of the files."""
-    return pd.read_csv(FOLDER / f"{name}.csv", dtype={"prior": str, "value": str, "rate": str})
+    return reference.read(f"readings/{name}.csv")
 
 
 def one_decimal(value: float) -> str:
@@ -74,7 +69,7 @@ def place_in_words(row: Mapping[str, object]) -> str:
     return f"{method} on {size} of {dataset} at prior {row['prior']}, n = {int(str(row['n'])):,}"
 
 
-def sets(table: Table) -> str:
+def sets() -> str:
     """Return the sets of numbers on which readings are compared."""
     choices = read("choices").groupby("numbers")["choice"].unique()
     body = [
@@ -87,10 +82,10 @@ def sets(table: Table) -> str:
         ]
         for row in read("sets").to_dict("records")
     ]
-    return table(["numbers", "readings", "choices that vary", "trials", "power"], body)
+    return markdown(["numbers", "readings", "choices that vary", "trials", "power"], body)
 
 
-def joint(table: Table) -> str:
+def joint() -> str:
     """Return the three most probable readings of each set, and the protocol."""
     body = []
     for numbers, group in read("joint").groupby("numbers", sort=False):
@@ -103,10 +98,10 @@ def joint(table: Table) -> str:
             shown = [str(numbers), in_words(row["reading"]), f"{row['posterior']:.2f}"]
             body.append([*shown, *ones, *twos, gaps, f"{row['ratio']:.2f}"])
     head = ["numbers", "reading", "posterior", "log mean", "log deviation", "$\\tau$", "$\\kappa$"]
-    return table([*head, "RMS z", "gap URE / ReLU / ABS", "ratio"], body)
+    return markdown([*head, "RMS z", "gap URE / ReLU / ABS", "ratio"], body)
 
 
-def held_out(table: Table) -> str:
+def held_out() -> str:
     """Return how well each dataset is predicted by the others."""
     body = []
     for row in read("held_out").to_dict("records"):
@@ -114,10 +109,10 @@ def held_out(table: Table) -> str:
         dataset = DATASETS[row["dataset"]]
         body.append([str(row["numbers"]), dataset, in_words(row["reading"]), *scores])
     head = ["numbers", "held out", "chosen by the others", "mixture", "best", "protocol"]
-    return table(head, body)
+    return markdown(head, body)
 
 
-def known(table: Table) -> str:
+def known() -> str:
     """Return how often the value of a choice is found in papers whose reading is known."""
     rows = read("known").set_index(["choice", "numbers", "made_of"])
     body = []
@@ -135,10 +130,10 @@ def known(table: Table) -> str:
             share = [f"{made['first']:.2f}", f"{made['held']:.2f}"]
             body.append([f"{choice}, {numbers}", *real, *share])
     head = ["choice, numbers", "real: papers", "first", "held", "drawn: first", "held"]
-    return table(head, body)
+    return markdown(head, body)
 
 
-def single(table: Table) -> str:
+def single() -> str:
     """Return what becomes of the numbers that differ, under each single departure that says
     more.
     """
@@ -148,7 +143,7 @@ def single(table: Table) -> str:
     verdicts = rows.groupby("reading")["verdict"]
     judged = verdicts.agg(lambda verdict: int((verdict != NOT_RUN).sum()))
     body = [[in_words(name), str(count), str(judged[name])] for name, count in counts.items()]
-    return table(["reading", "reproduced or close", "of those that were run"], body[:6])
+    return markdown(["reading", "reproduced or close", "of those that were run"], body[:6])
 
 
 def compared(choices: str) -> pd.DataFrame:
@@ -163,7 +158,6 @@ def gaps(row: Mapping[str, float]) -> str:
 
 
 def by_prior(
-    table: Table,
     rows: pd.DataFrame,
     choice: str,
     values: Mapping[str, str],
@@ -181,11 +175,10 @@ def by_prior(
             body.append([shown, title, *numbers])
     titles = [", ".join(group), choice]
     methods = ", ".join(METHODS.values())
-    return table([*titles, "all epochs", methods, "last ten", methods], body)
+    return markdown([*titles, "all epochs", methods, "last ten", methods], body)
 
 
 def counts(
-    table: Table,
     rows: pd.DataFrame,
     choice: str,
     values: Mapping[str, str],
@@ -198,10 +191,10 @@ def counts(
         for name in epochs:
             shown = [title, EPOCHS[name]]
             body.append([*shown, *(str(count) for count in sums.loc[(value, name)])])
-    return table([choice, "epochs", *JUDGED], body)
+    return markdown([choice, "epochs", *JUDGED], body)
 
 
-def losses_at_half(table: Table) -> str:
+def losses_at_half() -> str:
     """Return how near each loss comes at prior 0.5, by the last ten epochs."""
     rows = compared("loss").query("n == 'smaller' and prior == '0.5' and epochs == 'last-ten'")
     body = []
@@ -209,10 +202,10 @@ def losses_at_half(table: Table) -> str:
         loss = WORDS.get(f"loss {row['loss']}", row["loss"]).removesuffix(" loss")
         by_method = [f"{row[f'gap_{method}']:.2f}" for method in METHODS]
         body.append([loss, f"{row['rms']:.2f}", *by_method, f"{row['ratio']:.2f}"])
-    return table(["loss", "RMS", *METHODS.values(), "ratio"], body)
+    return markdown(["loss", "RMS", *METHODS.values(), "ratio"], body)
 
 
-def rates(table: Table) -> str:
+def rates() -> str:
     """Return how near two rates come on Fashion-MNIST, by the last ten epochs."""
     rows = compared("rate").query("dataset == 'fashion-mnist' and epochs == 'last-ten'")
     wide = rows.set_index(["prior", "rate"])
@@ -222,10 +215,90 @@ def rates(table: Table) -> str:
             row = wide.loc[(prior, rate)]
             shown = [prior if rate == "4e-5" else "", rate, f"{row['accuracy']:.1f}"]
             body.append([*shown, f"{row['rms']:.2f}", gaps(row), f"{row['ratio']:.2f}"])
-    return table(["prior", "rate", "accuracy", "RMS", ", ".join(METHODS.values()), "ratio"], body)
+    return markdown(
+        ["prior", "rate", "accuracy", "RMS", ", ".join(METHODS.values()), "ratio"], body
+    )
 
 
-def tables(table: Table) -> dict[str, str]:
+# Choices of benchmarks/screening.py that the table words otherwise.
+SCREENED = {
+    "exact class counts": "exact class counts instead of drawn ones",
+    "drawn at the natural prior": "all images drawn at the prior of the dataset",
+}
+
+
+def screening() -> str:
+    """Return by how many points nine choices move URE, by prior, over all epochs."""
+    runs = reference.read("screening.csv")
+    means = runs.pivot(index="choice", columns=["prior", "seed"], values="all")
+    moved = (means - means.loc["protocol"]).T.groupby(level="prior").mean()
+    choices = [choice for choice in runs["choice"].unique() if choice != "protocol"]
+    body = []
+    for choice in choices:
+        points = [f"{moved.loc[prior, choice]:+.1f}" for prior in moved.index]
+        body.append([SCREENED.get(choice, choice), *points])
+    return markdown(["choice", *(f"prior {prior}" for prior in moved.index)], body)
+
+
+# Claims whose status a reading changes.
+CHANGED = {
+    "corrected-beats-ure": "a correction is above URE in a cell",
+    "corrected-beats-ure-on-datasets": "it is so averaged over a dataset",
+    "ure-overfits": "URE ends below its own best",
+    "corrected-accuracy-holds": "ReLU and ABS hold their accuracy",
+    "accuracy-grows-with-n": "accuracy grows with n",
+}
+
+
+def claims() -> str:
+    """Return in how many cases claims hold, by named reading."""
+    rows = reference.read("claims.csv").set_index("claim")
+    named = ["probable", "caption", "literal"]
+    body = []
+    for claim, title in CHANGED.items():
+        body.append([title, *rows.loc[claim, ["ours", *named]]])
+    return markdown(["claim", "protocol", *named], body)
+
+
+REHEARSED = {
+    "mnist": "MNIST",
+    "fashion-mnist": "Fashion-MNIST",
+    "emnist-letters": "EMNIST-Letters (A-I)",
+    "own-digits": "EMNIST-Digits, own split",
+    "own-balanced-digits": "EMNIST-Balanced, the digits, own split",
+    "own-balanced": "EMNIST-Balanced, all 47 classes, own split",
+}
+
+
+def rehearsal() -> str:
+    """Return how forecasts fare on runs that they were made without."""
+    rows = reference.read("rehearsal.csv").set_index(["runs", "reading"])
+    body = []
+    for name, title in REHEARSED.items():
+        for reading in ("caption", "protocol"):
+            row = rows.loc[(name, reading)]
+            counts = [f"{row[column]:.0f}" for column in ("numbers", "inside")]
+            scores = [f"{row[column]:.1f}" for column in ("width", "score")]
+            paper = [f"{row['paper_inside']:.0f}", f"{row['paper_score']:.1f}"]
+            shown = title if reading == "caption" else ""
+            body.append([shown, reading, *counts, *scores, *paper])
+    heads = ["numbers", "inside", "width", "score", "paper: inside", "score"]
+    return markdown(["runs", "reading", *heads], body)
+
+
+def rehearsal_numbers() -> dict[str, str]:
+    """Return how many of our means the rehearsed forecasts hold."""
+    sums = reference.read("rehearsal.csv").groupby("runs")[["inside", "numbers"]].sum()
+    three = sums.loc[["mnist", "fashion-mnist", "emnist-letters"]].sum()
+    others = sums.loc[["own-digits", "own-balanced-digits"]].sum()
+    return {
+        "rehearsed-three": f"{three['inside']} of {three['numbers']}",
+        "rehearsed-other": f"{others['inside']} of {others['numbers']}",
+        "rehearsed-share": f"{100 * others['inside'] / others['numbers']:.0f}",
+    }
+
+
+def tables() -> dict[str, str]:
     """Return every table of the page by its name."""
     loss = compared("loss")
     once = compared("replacement")
@@ -234,33 +307,22 @@ def tables(table: Table) -> dict[str, str]:
     larger = loss[loss["n"] == "larger"]
     three = ["all", "last-ten", "last"]
     return {
-        "reading-sets": sets(table),
-        "reading-known": known(table),
-        "reading-joint": joint(table),
-        "reading-held-out": held_out(table),
-        "reading-single": single(table),
-        "losses-at-half": losses_at_half(table),
-        "losses-by-prior": by_prior(table, smaller, "loss", LOSSES, ["prior"]),
-        "losses-smaller": counts(table, smaller, "loss", LOSSES, three),
-        "losses-larger": counts(table, larger, "loss", LOSSES, three[:2]),
-        "images-by-prior": by_prior(table, once, "replacement", IMAGES, ["n", "prior"]),
-        "both-by-prior": by_prior(table, both, "replacement", IMAGES, ["prior"]),
-        "rates": rates(table),
+        "reading-sets": sets(),
+        "reading-known": known(),
+        "reading-joint": joint(),
+        "reading-held-out": held_out(),
+        "reading-single": single(),
+        "losses-at-half": losses_at_half(),
+        "losses-by-prior": by_prior(smaller, "loss", LOSSES, ["prior"]),
+        "losses-smaller": counts(smaller, "loss", LOSSES, three),
+        "losses-larger": counts(larger, "loss", LOSSES, three[:2]),
+        "images-by-prior": by_prior(once, "replacement", IMAGES, ["n", "prior"]),
+        "both-by-prior": by_prior(both, "replacement", IMAGES, ["prior"]),
+        "rates": rates(),
+        "screening": screening(),
+        "claims-readings": claims(),
+        "rehearsal": rehearsal(),
     }
-
-
-def in_sentence(counts: Iterable[int]) -> str:
-    """Return counts of verdicts as a part of a sentence."""
-    reproduced, close, inconclusive, differ = counts
-    return (
-        f"{reproduced} are reproduced, {close} close, {inconclusive} inconclusive, and {differ} "
-        "differ"
-    )
-
-
-def between(values: pd.Series) -> str:
-    """Return the range of some numbers."""
-    return f"{values.min():.1f} to {values.max():.1f}"
 
 
 def numbers() -> dict[str, str]:
@@ -309,7 +371,13 @@ def numbers() -> dict[str, str]:
     found["runs-by-precision"] = " and ".join(
         f"{count:,} in {precision}" for precision, count in runs.items()
     )
-    return {**found, **known_numbers(), **single_numbers(), **image_numbers()}
+    return {
+        **found,
+        **known_numbers(),
+        **single_numbers(),
+        **image_numbers(),
+        **rehearsal_numbers(),
+    }
 
 
 def known_numbers() -> dict[str, str]:

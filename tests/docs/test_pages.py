@@ -182,6 +182,29 @@ def test_the_documents_have_the_tables_of_the_rows(monkeypatch):
     assert {name for names in marked for name in names} == made.keys()
 
 
+# A number that somebody measured, in a sentence.
+MEASURED = re.compile(r"\b\d+ of (the )?\d+\b|\b\d[\d.]* points\b|\b\d+\.\d+ %|\b\d+ to \d+ %")
+MEASURING = [
+    "README.md",
+    "ARTIFACT.md",
+    *(f"docs/explanation/{name}.md" for name in ("article", "findings", "readings", "performance")),
+]
+
+
+@pytest.mark.parametrize("page", MEASURING)
+def test_a_measured_number_is_filled_in_or_its_paragraph_says_why_not(page):
+    """A paragraph whose numbers no shipped row has begins with a comment, `by hand: ...`."""
+    text = re.sub("<!-- table: .*?<!-- end of table -->", "", TEXTS[page], flags=re.DOTALL)
+    text = re.sub("<!-- n: .*?<!-- end -->", "", text, flags=re.DOTALL)
+    text = re.sub("```.*?```", "", text, flags=re.DOTALL)
+    by_hand = [
+        paragraph
+        for paragraph in text.split("\n\n")
+        if MEASURED.search(paragraph) and not paragraph.startswith("<!-- by hand: ")
+    ]
+    assert by_hand == []
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if "$" in TEXTS[page]])
 def test_code_hosts_see_a_formula_whole(page):
     """They may look for formulas after Markdown has, so nothing in a formula may be emphasis, an

@@ -1,0 +1,206 @@
+"""Tables of the classifiers, their learners and their pages, from the files of
+results/reference.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+from rows import markdown, read, with_interval
+
+SETS = {
+    "magic": "MAGIC",
+    "cancer": "breast cancer",
+    "reviews": "review sentences",
+    "mnist": "MNIST",
+}
+PLACES = {
+    "clean": "by the rule",
+    "shares 0.1": "places, 0.1",
+    "shares 0.25": "places, 0.25",
+    "shares 0.5": "places, 0.5",
+    "both": "places, 0.25, alike in a column",
+    "feature": "alike in a column, equal shares",
+    "broken 0.05": "5 % broken",
+    "broken 0.1": "10 % broken",
+    "few": "few",
+}
+
+
+def coverage() -> str:
+    """Return how often intervals cover in each setting, and how wide that of the prior is where it
+    is known.
+    """
+    rows = read("coverage.csv")
+    body = []
+    names = {
+        "prior": "interval of the prior",
+        "risk": "error rate",
+        "risk, prior estimated": "error rate, prior estimated",
+        "auc": "AUC",
+        "balanced_accuracy": "balanced accuracy",
+        "precision": "precision",
+        "recall": "recall",
+    }
+    axes = ["set", "law", "sizes", "prior", "n", "broken", "copies", "first"]
+    rows = rows.assign(copies=rows.get("copies", 1))
+    for (name, law, sizes, prior, n, broken, copies, _), own in rows.groupby(axes, sort=False):
+        own = own.set_index("interval")
+        shares = (100 * own["covers"] / own["repetitions"]).reindex(names)
+        cells = ["–" if pd.isna(share) else f"{share:.1f}" for share in shares]
+        of = own.loc["prior"]
+        known = [
+            f"{of.known_covers} of {of.known}",
+            "–" if pd.isna(of.known_width) else f"{of.known_width:.2f}",
+        ]
+        what = SETS.get(name, name) + ("" if law == "dominant" else ", exactly one")
+        what += f", {100 * broken:.0f} % broken" if broken else ""
+        what += f", unlabeled rows {copies} times" if copies > 1 else ""
+        body.append(
+            [what, sizes.replace(" ", ", "), str(prior), f"{n:,}", cells[0], *known, *cells[1:]]
+        )
+    shown = list(names.values())
+    return markdown(
+        ["set", "M", "prior", "n", shown[0], "known that cover", "width of the known", *shown[1:]],
+        body,
+    )
+
+
+def places() -> str:
+    """Return how often the intervals of pages cover where groups come from places, are broken or
+    few: as they were, by the rule alone, and as they are.
+    """
+    rows = read("places.csv")
+    rows = rows[rows["low"].notna()]
+    rows["said_before"] = rows["by_rule_high"].ge(0) & rows["by_rule_low"].le(1)
+    rows["said_before"] &= rows["verdict"] != "does not fit"
+    rows["said"] = ~rows["refused"].astype(bool)
+    rows["covered_before"] = rows["truth"].between(rows["by_rule_low"], rows["by_rule_high"])
+    rows["covered"] = rows["truth"].between(rows["low"], rows["high"])
+
+    body = []
+    for (way, told), own in rows.groupby(["way", "told"], sort=False):
+        cells = []
+        for said, covered in (("said_before", "covered_before"), ("said", "covered")):
+            for half in ("A", "B"):
+                stated = own[own[said] & (own["half"] == half)]
+                cells.append(f"{stated[covered].sum()} of {len(stated)}")
+        ends = own[["by_rule_low", "by_rule_high", "low", "high"]].clip(0, 1)
+        widths = [ends["by_rule_high"] - ends["by_rule_low"], ends["high"] - ends["low"]]
+        cells.append(f"{own['from_places'].astype(bool).sum()} of {len(own)}")
+        cells += [f"{100 * width.median():.0f}" for width in widths]
+        body.append([PLACES[way], "told" if told else "estimated", *cells])
+    heads = ["before, A", "before, B", "now, A", "now, B", "seen as places"]
+    return markdown(["groups", "prior", *heads, "median width before", "now"], body)
+
+
+LEARNERS = ("student", "linear", "network", "abs", "copied", "uu", "labels")
+
+
+def learners() -> dict[str, str]:
+    """Return accuracies of learners by cell, and how far the default is from each."""
+    cell = ["set", "sizes", "prior", "n"]
+    rows = read("learners.csv")
+    by_trial = rows.pivot(index=[*cell, "trial"], columns="learner", values="accuracy")
+    means = by_trial.groupby(level=cell).mean()
+    body = []
+    for key, trials in by_trial.groupby(level=cell):
+        name, sizes, prior, n = key
+        n_known = trials["default"].notna().sum()
+        accuracies = [accuracy(means.loc[key, learner]) for learner in ("default", *LEARNERS)]
+        setting = [SETS.get(name, name), sizes.replace(" ", ", "), str(prior), f"{n:,}"]
+        known = float(prior)
+        constant = f"{100 * max(known, 1 - known):.1f}"
+        body.append([*setting, f"{n_known} of {len(trials)}", *accuracies, constant])
+
+    named = [f"`{name}`" for name in LEARNERS]
+    head = ["set", "M", "prior", "n", "known", "default", *named, "constant"]
+    return {"learners": markdown(head, body), "learners-paired": learners_paired(rows, by_trial)}
+
+
+def accuracy(percent: float) -> str:
+    """Return an accuracy as a table shows it."""
+    return "–" if pd.isna(percent) else f"{percent:.1f}"
+
+
+def learners_paired(rows: pd.DataFrame, by_trial: pd.DataFrame) -> str:
+    """Return how far the default, told the prior, is from other learners; paired by cell."""
+    cell = ["set", "sizes", "prior", "n"]
+    named = rows[rows["learner"] == "default"].drop_duplicates(cell).set_index(cell)["chosen"]
+    told = [row[named[key[:-1]]] for key, row in by_trial.iterrows()]
+    by_trial = by_trial.assign(told=told)
+    means = by_trial.groupby(level=cell).mean()
+    without_prior = by_trial["told"] - by_trial["default"]
+    leads = {"itself without the prior, where known": without_prior.groupby(level=cell).mean()}
+    for name in LEARNERS:
+        leads[f"`{name}`"] = means["told"] - means[name]
+    best = means[list(LEARNERS[:3])].max(axis=1)
+    leads["the best of the three learners"] = means["told"] - best
+
+    body = []
+    for name, lead in leads.items():
+        n_cells = str(lead.notna().sum())
+        body.append([name, n_cells, with_interval(lead.dropna()), f"{lead.min():.1f}"])
+    return markdown(["the default less", "cells", "points", "lowest cell"], body)
+
+
+# Rules of `learner="auto"` and what a document calls them.
+RULES = {
+    "auto": "the default",
+    "student": "`student`",
+    "linear": "`linear`",
+    "network": "`network`",
+    "by kind": "`student`, for pictures `network`",
+    "mean, alike": "mean of the probabilities",
+    "mean, default twice": "mean, `student` (pictures: `network`) twice",
+    "least loss on a quarter": "least loss on a quarter of the tuples",
+    "left by one error": "`student`, unless another is better by a standard error",
+    "stacking": "weights by out-of-fold loss",
+}
+
+
+def default_rules() -> dict[str, str]:
+    """Return how far each rule of the default is from the best learner of a draw, by half."""
+    draws = read("default_rules.csv")
+    folds = draws[draws["rule"] == "stacking"][["draw", "set"]]
+    rules_on_all = [rule for rule in RULES if (draws["rule"] == rule).sum() > len(folds)]
+    return {
+        "default-rules": rules_by_half(draws, rules_on_all),
+        "default-rules-kinds": rules_by_kind(draws),
+        "default-rules-sets": str(draws["set"].nunique()),
+    }
+
+
+def rules_by_half(draws: pd.DataFrame, rules: list[str]) -> str:
+    """Return the regret of rules on each half of the sets, and what a fit takes."""
+    body = []
+    for rule in rules:
+        of_rule = draws[draws["rule"] == rule]
+        line = [RULES[rule]]
+        for half in ("A", "B"):
+            regret = of_rule.loc[of_rule["half"] == half, "regret"]
+            below = 100 * (regret < -4).mean()
+            line += [f"{regret.mean():.2f}", f"{regret.min():.1f}", f"{below:.0f} %"]
+        less = of_rule.loc[of_rule["half"] == "B", "less_student"]
+        line.append(f"{less.mean():+.2f} ± {less.sem():.2f}")
+        line.append(f"{of_rule['seconds'].mean():.1f}")
+        body.append(line)
+    of_half = ["mean", "worst", "more than 4 below"]
+    head = ["rule", *(f"A: {name}" for name in of_half), *(f"B: {name}" for name in of_half)]
+    return markdown([*head, "B: less `student`", "s"], body)
+
+
+def rules_by_kind(draws: pd.DataFrame) -> str:
+    """Return the mean regret of single learners and the default, by kind of data and n."""
+    sizes = pd.cut(draws["n"], [0, 300, 1000, 5000], labels=["to 300", "to 1,000", "to 5,000"])
+    rules = ["auto", "student", "linear", "network"]
+    body = []
+    for (kind, size), cell in draws.groupby([draws["kind"], sizes], observed=True):
+        regrets = cell.groupby("rule")["regret"].mean().reindex(rules)
+        shown = ["–" if pd.isna(regret) else f"{regret:.2f}" for regret in regrets]
+        body.append([str(kind), str(size), str((cell["rule"] == "auto").sum()), *shown])
+    return markdown(["kind", "n", "draws", *(RULES[rule] for rule in rules)], body)
+
+
+def tables() -> dict[str, str]:
+    """Return every table and number of the classifiers by its name."""
+    return {"coverage": coverage(), "places": places(), **learners(), **default_rules()}
