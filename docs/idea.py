@@ -17,7 +17,7 @@ from matplotlib.patches import FancyArrow, Rectangle
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from mdpu.estimator import MDPUClassifier
+from mdpu import MDPUClassifier
 
 PICTURE = Path(__file__).resolve().parent / "_static" / "idea.svg"
 ORANGE = "#D55E00"
@@ -34,11 +34,11 @@ NEW = slice(1200, None)  # digits that the classifier has not seen
 def draw_image(axis: Axes, pixels: NDArray[np.float64], left: float, bottom: float) -> None:
     """Draw one image, one unit wide."""
     extent = (left, left + 1, bottom, bottom + 1)
-    axis.imshow(pixels.reshape(8, 8), cmap="gray_r", extent=extent)
+    axis.imshow(pixels, cmap="gray_r", extent=extent)
 
 
 def draw_groups(axis: Axes, groups: NDArray[np.float64]) -> None:
-    """Draw the images of groups (groups, members, 64), each as a column in a frame."""
+    """Draw the images of groups (groups, members, 8, 8), each as a column in a frame."""
     for column, members in enumerate(groups):
         left = 1.7 * column
         for row, pixels in enumerate(members):
@@ -87,9 +87,9 @@ def draw_answers(axis: Axes, images: NDArray[np.float64], shares: NDArray[np.flo
 
 def main() -> None:
     """Train the classifier and draw the picture."""
-    images, digits = load_digits(return_X_y=True)
-    images = images / 16
-    is_even = digits % 2 == 0
+    digits = load_digits()
+    images = digits.images / 16
+    is_even = digits.target % 2 == 0
     rng = np.random.default_rng(0)
     groups = rng.integers(1200, size=(3000, 3))
     groups = groups[is_even[groups].sum(axis=1) >= 2]

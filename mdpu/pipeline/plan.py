@@ -33,6 +33,10 @@ from mdpu.settings import Settings
 
 DOMINANT = "dominant"  # the paper's law
 LOGISTIC = "logistic"
+# Seconds of an H100 for an image of 32x32 pixels in an epoch of ResNet-34, in TF32 beside other
+# jobs, by stem. torchvision's was measured, 305 s for nine runs of 100 epochs; the 3x3 stem follows
+# from its operations, 25 PFLOP a run of 30,000 images at 66 TFLOP/s (docs/how-to/gpu.md).
+GPU_SECONDS = {"imagenet": 10.2e-6, "cifar": 127e-6}
 
 
 @dataclass(frozen=True, order=True)
@@ -613,17 +617,28 @@ class Plan:
 
     def core_minutes(self, cell: str) -> float | None:
         """Return the minutes of one thread that training takes, at 1.0 s per run and epoch of
-        30,000 images.
-
-        None for ResNet-34: it needs a GPU, whose speed depends on its model.
+        30,000 images; None for ResNet-34, which needs a GPU.
         """
-        spec = self.spec(cell)
-        if spec["settings"]["network"] == "resnet34":
+        if self.spec(cell)["settings"]["network"] == "resnet34":
             return None
-        images = (
-            spec["sampling"]["tuple_size"] * spec["sampling"]["n"] + spec["sampling"]["n_unlabeled"]
-        )
-        return float(len(self.to_train(cell)) * spec["settings"]["epochs"] * images / 30_000 / 60)
+        return self._images_to_train(cell) / 30_000 / 60
+
+    def gpu_minutes(self, cell: str) -> float:
+        """Return the minutes of an H100 that training takes beside other jobs; 0 for a perceptron,
+        which needs no GPU.
+        """
+        settings = self.spec(cell)["settings"]
+        if settings["network"] != "resnet34":
+            return 0.0
+        stem = settings["stem"]
+        return self._images_to_train(cell) * GPU_SECONDS[stem] / 60
+
+    def _images_to_train(self, cell: str) -> int:
+        """Return how many images the missing runs of a cell take forward and backward."""
+        spec = self.spec(cell)
+        sampling = spec["sampling"]
+        images = sampling["tuple_size"] * sampling["n"] + sampling["n_unlabeled"]
+        return int(len(self.to_train(cell)) * spec["settings"]["epochs"] * images)
 
     def minutes(self, cell: str) -> int:
         """Return the minutes to ask a cluster for; training that needs more resumes from its

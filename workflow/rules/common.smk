@@ -113,10 +113,15 @@ def gpus():
 
 
 if {"-n", "--dry-run", "--dryrun"} & {*sys.argv}:
-    left = (cell for cell in PLAN.cells if PLAN.to_train(cell) and not PLAN.layout.run_file(cell).exists())
-    asked = [PLAN.core_minutes(cell) for cell in left]
-    hours, large = sum(filter(None, asked)) / 60, asked.count(None)
-    print(f"to train: {hours:.1f} hours of one core, and {large} cells of ResNet-34 on a GPU", file=sys.stderr)
+    missing = [cell for cell in PLAN.cells if PLAN.to_train(cell) and not PLAN.layout.run_file(cell).exists()]
+    core_hours = sum(PLAN.core_minutes(cell) or 0 for cell in missing) / 60
+    gpu_hours = sum(PLAN.gpu_minutes(cell) for cell in missing) / 60
+    large = sum(PLAN.gpu_minutes(cell) > 0 for cell in missing)
+    print(
+        f"to train: {core_hours:.1f} hours of one core, and {large} cells of ResNet-34, which are about "
+        f"{gpu_hours:.0f} hours of an H100",
+        file=sys.stderr,
+    )
 
 SHOWN = [file for name in PLAN.experiments for file in show.outputs(PLAN, name)]
 TABLES = [file for file in SHOWN if file.parent == RESULTS / "tables"]
