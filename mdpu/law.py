@@ -261,8 +261,8 @@ class Law:
         for share, weights in ((1 - self.refused, passed), (self.refused, 1 - passed)):
             if share:
                 kinds = np.flatnonzero(weights)
-                own = np.array([logs[k] + math.log(weights[k]) for k in kinds])
-                terms = np.exp(own - own.max())
+                logs_of_kind = np.array([logs[k] + math.log(weights[k]) for k in kinds])
+                terms = np.exp(logs_of_kind - logs_of_kind.max())
                 law[kinds] += share * (terms / terms.sum())
         return law
 

@@ -453,11 +453,11 @@ class Networks:
                     f"{', '.join(trained)}"
                 )
         factors = {
-            name: [own for start, own in settings.rates.items() if name.startswith(start)]
+            name: [rate for start, rate in settings.rates.items() if name.startswith(start)]
             for name in trained
         }
         self.parameters = list(trained.values())
-        self.rates = [float(own[0]) if own else 1.0 for own in factors.values()]
+        self.rates = [float(rate[0]) if rate else 1.0 for rate in factors.values()]
 
     def __call__(self, x: Tensor) -> Tensor:
         """Return outputs, float32 (S, B) or (S, B, outputs), of images x (S, B, ...), or (1, B,

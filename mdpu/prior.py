@@ -144,12 +144,12 @@ class PriorProfile:
                 return _rounded_up(enough * self.n), _rounded_up(enough * self.n_unlabeled)
         return None
 
-    def fits(self, told: float) -> bool:
+    def fits(self, prior: float) -> bool:
         """Return whether a given prior lies in the interval, or in its mirror image where the law
         is symmetric.
         """
-        return self.low <= told <= self.high or (
-            self.symmetric and self.low <= 1 - told <= self.high
+        return self.low <= prior <= self.high or (
+            self.symmetric and self.low <= 1 - prior <= self.high
         )
 
     def mirrored(self) -> PriorProfile:

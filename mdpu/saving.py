@@ -150,7 +150,12 @@ def load(path: str | Path, *, network: Any = None, trusted: Sequence[str] = ()) 
 
 def _unknown(data: bytes, trusted: Sequence[Any] = KNOWN) -> list[str]:
     """Return the names of the types in a file that are not trusted."""
-    names = {one if isinstance(one, str) else f"{one.__module__}.{one.__name__}" for one in trusted}
+    names = {
+        type_or_name
+        if isinstance(type_or_name, str)
+        else f"{type_or_name.__module__}.{type_or_name.__name__}"
+        for type_or_name in trusted
+    }
     return sorted(set(io.get_untrusted_types(data=data)) - names)
 
 

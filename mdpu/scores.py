@@ -68,11 +68,14 @@ class TupleKFold:
         """
         check_count("n_splits", self.n_splits)
         check_number("random_state", self.random_state, Integral)
-        own = np.asarray(y)
-        sample_of(own)
-        numbers, places = np.unique(own, return_inverse=True)
-        unlabeled = np.flatnonzero(own == UNLABELED)
-        rows = np.arange(len(own)) if X is None else X if hasattr(X, "shape") else np.asarray(X)
+        group_of = np.asarray(y)
+        sample_of(group_of)
+        numbers, places = np.unique(group_of, return_inverse=True)
+        unlabeled = np.flatnonzero(group_of == UNLABELED)
+        if X is None:
+            rows = np.arange(len(group_of))
+        else:
+            rows = X if hasattr(X, "shape") else np.asarray(X)
         kinds = row_numbers(rows, unlabeled)
         different = int(kinds.max()) + 1
         for count, what in (
@@ -162,7 +165,7 @@ def interval(value: float, variance: float, level: float) -> Estimate:
 
 def with_uncertain_prior(
     at: Callable[[float], dict[str, Estimate]],
-    told: float,
+    prior: float,
     profile: PriorProfile | None,
     level: float,
 ) -> dict[str, Estimate]:
@@ -174,9 +177,9 @@ def with_uncertain_prior(
     chi-squared. Tuples and rows are others than those of the profile. Priors at which members say
     nothing are left out. The values are those `at` the given prior.
     """
-    found = at(told)
+    estimates = at(prior)
     if profile is None:
-        return found
+        return estimates
     most = float(norm.ppf((1 + level) / 2))
     points = logit(np.clip(profile.priors, 0.003, 0.997))
     line = np.linspace(points[0], points[-1], 400)
@@ -191,18 +194,18 @@ def with_uncertain_prior(
         except UserError:
             continue
         reach = np.sqrt(1 - deviance[place] / most**2)
-        for name, one in there.items():
-            down, up = (float(one.value + reach * (end - one.value)) for end in (one.low, one.high))
-            found[name] = replace(
-                found[name], low=min(found[name].low, down), high=max(found[name].high, up)
-            )
-    return found
+        for name, estimate in there.items():
+            low = float(estimate.value + reach * (estimate.low - estimate.value))
+            high = float(estimate.value + reach * (estimate.high - estimate.value))
+            widest = estimates[name]
+            estimates[name] = replace(widest, low=min(widest.low, low), high=max(widest.high, high))
+    return estimates
 
 
 def estimated_profile(classifier: Any, prior: float | None = None) -> PriorProfile | None:
     """Return the prior's estimate of a classifier that has one, if no other prior is given."""
-    told = prior is not None or getattr(classifier, "prior", 0.5) is not None
-    return None if told else classifier.prior_estimate_
+    is_given = prior is not None or getattr(classifier, "prior", 0.5) is not None
+    return None if is_given else classifier.prior_estimate_
 
 
 def estimated_risk(
@@ -234,10 +237,10 @@ def estimated_risk(
     ends = []
     for size in np.unique(sizes).tolist():
         error = law_of(size).error
-        own = sizes == size
-        errors[own] = error(members[own], rest.mean(), prior)
+        of_size = sizes == size
+        errors[of_size] = error(members[of_size], rest.mean(), prior)
         ends += [error(share, rest.mean(), prior) for share in (0.0, 1.0)]
-        slope += own.mean() * (error(0.0, 1.0, prior) - error(0.0, 0.0, prior))
+        slope += of_size.mean() * (error(0.0, 1.0, prior) - error(0.0, 0.0, prior))
     variance = variance_of_mean(errors, (min(ends), max(ends))) + slope**2 * variance_of_mean(
         rest.astype(float)
     )
@@ -259,8 +262,8 @@ def negative_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None =
         Prior of the estimate, by default the classifier's. Give it by `functools.partial` if the
         compared classifiers estimate theirs: risks at different priors are not comparable.
     """
-    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
-    return -estimated_risk(scores > 0, sample, told, classifier.law_of, 0.95).value
+    classifier, sample, used_prior, scores = _read_scores(estimator, X, y, prior)
+    return -estimated_risk(scores > 0, sample, used_prior, classifier.law_of, 0.95).value
 
 
 def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | None = None) -> float:
@@ -271,15 +274,16 @@ def negative_bag_risk(estimator: Any, X: Any, y: ArrayLike, *, prior: float | No
     other estimate chose (docs/explanation/findings.md). Its value is no error rate of single rows.
     Parameters are those of `negative_risk`.
     """
-    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
+    classifier, sample, used_prior, scores = _read_scores(estimator, X, y, prior)
     answers = scores > 0
     sizes = sample.sizes
+    rest = answers[sample.unlabeled].mean()
     risk = 0.0
     for size in np.unique(sizes).tolist():
         positives = answers[sample.tuples[sizes == size, :size]].sum(axis=1)
         shares = np.bincount(positives, minlength=size + 1) / len(positives)
-        own = classifier.law_of(size).bag_risk(shares, answers[sample.unlabeled].mean(), told)
-        risk += np.mean(sizes == size) * float(own)
+        of_size = classifier.law_of(size).bag_risk(shares, rest, used_prior)
+        risk += np.mean(sizes == size) * float(of_size)
     return -risk
 
 
@@ -346,8 +350,8 @@ def auc_of_scores(estimator: Any, X: Any, y: Any) -> Callable[[Any], float]:
 
     Repeated rows are looked for once, however many scores are judged.
     """
-    classifier, sample, told, _ = _read_scores(estimator, X, y)
-    gap = _share(classifier, sample.sizes, told) - told
+    classifier, sample, used_prior, _ = _read_scores(estimator, X, y)
+    gap = _share(classifier, sample.sizes, used_prior) - used_prior
 
     def auc(scores: Any) -> float:
         below = _unlabeled_below(np.asarray(scores, np.float64), sample)
@@ -392,7 +396,7 @@ def scores_without_labels(
     """
     check_share("level", level)
     check_number("threshold", threshold)
-    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
+    classifier, sample, used_prior, scores = _read_scores(estimator, X, y, prior)
     sizes = sample.sizes
     unlabeled = scores[sample.unlabeled]
     yes = (scores > threshold).astype(float)
@@ -407,26 +411,26 @@ def scores_without_labels(
     above = 1 - (lower + upper) / 2  # share of members above each unlabeled row
     spread_below = variance_of_mean(tuple_below) + variance_of_mean(above)
 
-    def at(own: float) -> dict[str, Estimate]:
-        share = _share(classifier, sizes, own)
-        recall, _ = _rates(members, rest, share, own)
-        gap = share - own
+    def at(assumed: float) -> dict[str, Estimate]:
+        share = _share(classifier, sizes, assumed)
+        recall, _ = _rates(members, rest, share, assumed)
+        gap = share - assumed
         # derivatives of recall
-        by_member = (1 - own) / gap
-        by_rest = 1 - (1 - own) / gap
+        by_member = (1 - assumed) / gap
+        by_rest = 1 - (1 - assumed) / gap
         return {
             "auc": interval(0.5 + (tuple_below.mean() - 0.5) / gap, spread_below / gap**2, level),
             "balanced_accuracy": interval(
                 0.5 + (members - rest) / (2 * gap), (spread + spread_rest) / (2 * gap) ** 2, level
             ),
-            "precision": _precision(tuple_yes, unlabeled_yes, share, own, level),
+            "precision": _precision(tuple_yes, unlabeled_yes, share, assumed, level),
             "recall": interval(recall, by_member**2 * spread + by_rest**2 * spread_rest, level),
         }
 
-    found = with_uncertain_prior(at, told, estimated_profile(classifier, prior), level)
+    estimates = with_uncertain_prior(at, used_prior, estimated_profile(classifier, prior), level)
     return {
-        name: replace(one, low=max(0.0, one.low), high=min(1.0, one.high))
-        for name, one in found.items()
+        name: replace(estimate, low=max(0.0, estimate.low), high=min(1.0, estimate.high))
+        for name, estimate in estimates.items()
     }
 
 
@@ -477,31 +481,31 @@ def calibration_without_labels(
     """
     check_share("level", level)
     check_count("bins", bins)
-    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
+    classifier, sample, used_prior, scores = _read_scores(estimator, X, y, prior)
     # these rows have the training's prior
     scores = scores - classifier._prior_shift("calibration_without_labels")
     present = sample.tuples >= 0
     unlabeled = scores[sample.unlabeled]
     edges = np.unique(np.quantile(unlabeled, np.arange(1, bins) / bins))
     place = np.searchsorted(edges, scores, "right")
-    own_bins = np.unique(place[sample.unlabeled]).tolist()
+    filled = np.unique(place[sample.unlabeled]).tolist()
 
-    def at(own: float) -> dict[str, Estimate]:
-        share = _share(classifier, sample.sizes, own)
-        parts = ((place[sample.tuples] == one) & present for one in own_bins)
+    def at(assumed: float) -> dict[str, Estimate]:
+        share = _share(classifier, sample.sizes, assumed)
+        parts = ((place[sample.tuples] == number) & present for number in filled)
         members = [part.sum(axis=1) / sample.sizes for part in parts]
-        rest = [(place[sample.unlabeled] == one).astype(float) for one in own_bins]
-        pairs = zip(own_bins, members, rest, strict=True)
+        rest = [(place[sample.unlabeled] == number).astype(float) for number in filled]
+        pairs = zip(filled, members, rest, strict=True)
         return {
-            str(one): _precision(by_tuple, by_row, share, own, level)
-            for one, by_tuple, by_row in pairs
+            str(number): _precision(by_tuple, by_row, share, assumed, level)
+            for number, by_tuple, by_row in pairs
         }
 
-    found = with_uncertain_prior(at, told, estimated_profile(classifier, prior), level)
+    estimates = with_uncertain_prior(at, used_prior, estimated_profile(classifier, prior), level)
     rows = []
-    for one in own_bins:
-        inside = unlabeled[place[sample.unlabeled] == one]
-        estimate = found[str(one)]
+    for number in filled:
+        inside = unlabeled[place[sample.unlabeled] == number]
+        estimate = estimates[str(number)]
         share, low, high = np.clip([estimate.value, estimate.low, estimate.high], 0, 1).tolist()
         mean = float(expit(inside).mean())
         rows.append(
@@ -566,18 +570,19 @@ def least_cost_threshold(
         raise UserError(
             f"costs are {false_positive} and {false_negative}; positive numbers are needed"
         )
-    classifier, sample, told, scores = _read_scores(estimator, X, y, prior)
+    classifier, sample, used_prior, scores = _read_scores(estimator, X, y, prior)
     sizes = sample.sizes
-    share = _share(classifier, sizes, told)
+    share = _share(classifier, sizes, used_prior)
     unlabeled = np.sort(scores[sample.unlabeled])
     candidates = np.unique(
         np.concatenate([scores[sample.tuples[sample.tuples >= 0]], unlabeled, [scores.min() - 1]])
     )
     member_yes = 1 - _members_below(scores, sample, candidates, "right")
     unlabeled_yes = 1 - np.searchsorted(unlabeled, candidates, "right") / len(unlabeled)
-    recall, false_alarms = _rates(member_yes, unlabeled_yes, share, told)
-    costs = false_negative * told * (1 - recall) + false_positive * (1 - told) * false_alarms
-    return float(candidates[np.argmin(costs)])
+    recall, false_alarms = _rates(member_yes, unlabeled_yes, share, used_prior)
+    missed = false_negative * used_prior * (1 - recall)
+    alarmed = false_positive * (1 - used_prior) * false_alarms
+    return float(candidates[np.argmin(missed + alarmed)])
 
 
 # -- broken tuples ---------------------------------------------------------------------------------
@@ -626,9 +631,10 @@ def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) ->
     q = np.empty(len(sizes))
     rate = np.empty(len(sizes))
     for size, law in laws.items():
-        own = sizes == size
-        q[own] = posteriors(np.array(law.weights), scores[sample.tuples[own, :size]] + shift)[0]
-        rate[own] = law.rate(prior)
+        of_size = sizes == size
+        members = scores[sample.tuples[of_size, :size]]
+        q[of_size] = posteriors(np.array(law.weights), members + shift)[0]
+        rate[of_size] = law.rate(prior)
     q = np.clip(q, 1e-9, 1 - 1e-9)
     factor = (1 - q) / (1 - rate) / (q / rate)
     number = None

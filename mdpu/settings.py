@@ -176,11 +176,11 @@ class Settings:
                     raise UserError(
                         f"{name} holds {size!r}; integers from 1 to {LARGEST_SIZE} are needed"
                     )
-        own = {
+        architecture = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in self.architecture.items()
         }
-        object.__setattr__(self, "architecture", known | own)
+        object.__setattr__(self, "architecture", known | architecture)
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> Settings:
@@ -191,10 +191,10 @@ class Settings:
         UserError
             If a key is neither a setting nor one of the network's, or a value is invalid.
         """
-        own = {one.name for one in fields(cls)} - {"architecture"}
+        names = {setting.name for setting in fields(cls)} - {"architecture"}
         return cls(
-            **{key: value for key, value in values.items() if key in own},
-            architecture={key: value for key, value in values.items() if key not in own},
+            **{key: value for key, value in values.items() if key in names},
+            architecture={key: value for key, value in values.items() if key not in names},
         )
 
     def flat(self) -> dict[str, Any]:
@@ -204,8 +204,8 @@ class Settings:
         """
         omitted = {"architecture"}
         omitted |= {name for name in ("rates", "compile") if not getattr(self, name)}
-        own = {name: value for name, value in vars(self).items() if name not in omitted}
-        return own | dict(self.architecture)
+        settings = {name: value for name, value in vars(self).items() if name not in omitted}
+        return settings | dict(self.architecture)
 
 
 def rate_factor(settings: Settings, step: int, steps: int) -> float:

@@ -174,8 +174,8 @@ class JointObjective:
             for rows, sign in ((part.tuples, -1.0), (groups, 1.0)):
                 if not len(rows):
                     continue
-                own = scores[rows]
-                q, g = posteriors(weights, own)
+                members = scores[rows]
+                q, g = posteriors(weights, members)
                 ratio = np.log(q) if self.bags.complete else np.log(q / z)
                 loss = -ratio if self.bags.complete else np.logaddexp(0, sign * ratio)
                 losses.append(share * float(loss.mean()))
@@ -187,7 +187,7 @@ class JointObjective:
                         / len(rows)
                     )
                     by_ratio = np.broadcast_to(by_ratio, len(rows))
-                    by_score = by_ratio[:, None] * (g - expit(own))
+                    by_score = by_ratio[:, None] * (g - expit(members))
                     gradient += np.bincount(rows.ravel(), by_score.ravel(), self.rows)
         return losses
 

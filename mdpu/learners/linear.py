@@ -229,15 +229,15 @@ def _path(
     """Return the models (d + 1,) of all penalties, each started from the one before or from
     `start`.
     """
-    own = features[: objective.rows]
+    rows = features[: objective.rows]
 
     def penalised(model: Floats, ridge: Any) -> tuple[float, Floats]:
-        value, by_score = objective(_at(own, model))
-        gradient = np.append(own.T @ by_score + 2 * ridge * model[:-1], by_score.sum())
+        value, by_score = objective(_at(rows, model))
+        gradient = np.append(rows.T @ by_score + 2 * ridge * model[:-1], by_score.sum())
         return value + ridge * float(model[:-1] @ model[:-1]), gradient
 
     options: Any = {"maxiter": 100, "maxcor": 20, "ftol": 1e-6}
-    begin = start(own, objective, prior)
+    begin = start(rows, objective, prior)
     model = begin
     models = []
     for ridge in ridges:

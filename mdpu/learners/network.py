@@ -340,11 +340,11 @@ def _check_module(settings: Settings, rows: NDArray[Any]) -> None:
     except UserError:
         raise
     except Exception as error:  # a user's code may raise anything
-        given = (
+        taken = (
             "pictures (N, C, H, W)" if rows.ndim > 2 else f"float32 vectors (N, {rows.shape[1]})"
         )
         raise UserError(
             f"network does not train on rows of shape {rows.shape[1:]} "
             f"({printable(str(error))[:200]}); a module takes "
-            f"{given} and returns (N, 1), and a function takes the shape of a row"
+            f"{taken} and returns (N, 1), and a function takes the shape of a row"
         ) from error

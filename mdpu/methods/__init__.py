@@ -184,8 +184,8 @@ class Objective:
         `outputs` computes the networks' outputs, (S, N) or (S, N, E), for images that are laid out.
         """
         scores = outputs(test.rows)
-        own = [self.risk(scores, test.sides)] if self.test_measures else []
-        return [*shares(scores > self.threshold(), test.sides), *own]
+        more = [self.risk(scores, test.sides)] if self.test_measures else []
+        return [*shares(scores > self.threshold(), test.sides), *more]
 
     def risk(self, scores: Tensor, sides: tuple[Tensor, Tensor]) -> Tensor:
         """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (S,), of test scores (S, N) (Eq. 2),
@@ -377,7 +377,7 @@ OWN_FILES = {"loss", "bags", "baselines"}
 
 @cache
 def _methods() -> dict[str, Method]:
-    found = dict(METHODS)
+    methods = dict(METHODS)
     for file in pkgutil.iter_modules(__path__):
         if file.name in OWN_FILES:
             continue
@@ -386,8 +386,8 @@ def _methods() -> dict[str, Method]:
             raise UserError(
                 f"mdpu/methods/{file.name}.py declares no METHODS: a dictionary from name to Method"
             )
-        found |= declared
-    return found
+        methods |= declared
+    return methods
 
 
 def available_methods() -> list[str]:

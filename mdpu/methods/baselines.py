@@ -104,10 +104,12 @@ class Pairs(Objective):
         # (S, 2 SELECTIONS)
         chosen = torch.from_numpy(places.reshape(self.drawn.shape)).to(self.device)
         # (S, 2 SELECTIONS, E)
-        own = self.embedding(outputs(test.train_rows(distinct)))[by_seed, chosen]
+        embedded = self.embedding(outputs(test.train_rows(distinct)))[by_seed, chosen]
         images = self.embedding(outputs(test.rows))
         # positive and negative in turn
-        similarities = [self.similarity(images, one) for one in own.split(1, dim=1)]
+        similarities = [
+            self.similarity(images, prototype) for prototype in embedded.split(1, dim=1)
+        ]
         pairs = zip(similarities[::2], similarities[1::2], strict=True)
         rates = [
             torch.stack(shares(positive > negative, test.sides)) for positive, negative in pairs

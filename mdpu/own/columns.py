@@ -76,13 +76,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise UserError(
                 f"there is no column {lacking[0]} to leave out{suggest(lacking[0], [*frame])}"
             )
-        found = [self._describe(str(name), column) for name, column in frame.items()]
-        self.columns_ = [vars(column) for column in found]
-        used = [column for column in found if column.used]
+        columns = [self._describe(str(name), column) for name, column in frame.items()]
+        self.columns_ = [vars(column) for column in columns]
+        used = [column for column in columns if column.used]
         if not used:
             raise UserError(
                 "no column is left to learn from; left out: "
-                f"{few([column.name for column in found])}"
+                f"{few([column.name for column in columns])}"
             )
         reserved = [column.name for column in used if column.name in RESERVED]
         if reserved:
@@ -211,10 +211,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         known = [*self.known_[name]]
         if len(texts) and not texts.isin(known).any():
             example = str(texts.iloc[0])
-            names = [one for one in known if one != MISSING]
+            names = [value for value in known if value != MISSING]
             warn(
                 f"no value of column {name} was seen in training, such as {example!r}; training "
-                f"knew {few([repr(one) for one in names])}{suggest(example, names)}"
+                f"knew {few([repr(value) for value in names])}{suggest(example, names)}"
             )
 
 

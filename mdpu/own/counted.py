@@ -69,7 +69,7 @@ class Counted:
         low, high = rule.counts
         numbers, sizes = np.unique(groups[groups != UNLABELED], return_counts=True)
         positives = [
-            _mean_count(*one, prior) for one in zip(sizes.tolist(), low, high, strict=True)
+            _mean_count(*bounds, prior) for bounds in zip(sizes.tolist(), low, high, strict=True)
         ]
         unlabeled = groups == UNLABELED
         place = np.searchsorted(numbers, groups)
@@ -138,13 +138,13 @@ class Counted:
         [0, 1].
         """
         yes = (scores > 0).astype(float)
-        found = {
+        estimates = {
             "auc": self.auc(scores),
             "balanced_accuracy": self._linear(yes, 0.5, np.array([0.5, -0.5])),
             "precision": self.precision(yes),
             "recall": self._linear(yes, 0.0, np.array([1.0, 0.0])),
         }
-        return {name: _cut(estimate) for name, estimate in found.items()}
+        return {name: _cut(estimate) for name, estimate in estimates.items()}
 
     def calibration(self, scores: Floats) -> pd.DataFrame:
         """Return what `mdpu.scores.calibration_without_labels` does, with bins of all rows."""

@@ -13,7 +13,7 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -172,9 +172,7 @@ def predict_rows(model: Path, source: Any, out: Path, options: dict[str, Any]) -
             answer=classifier.predict(rows),
             probability=classifier.predict_proba(rows)[:, 1].round(9),
         )
-    for text in dict.fromkeys(
-        str(one.message) for one in caught if issubclass(one.category, UserWarning)
-    ):
+    for text in dict.fromkeys(user_warnings(caught)):
         print(f"warning: {text}", file=sys.stderr)
     if out.suffix == ".parquet":
         mixed = [name for name, column in shown.items() if len({*map(type, column.dropna())}) > 1]
@@ -230,44 +228,44 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
         whole = data
         data, rows = _without_repeats(data, estimator)
         groups = data.groups
-        told_of = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
-        warned = [_in_groups(text, whole, estimator) for text in told_of]
+        texts = user_warnings(caught)
+        warned = [_in_groups(text, whole, estimator) for text in texts]
         classifier = _last(estimator)
         known = {"prior": classifier.prior_, "compare_prior": False}
         if classifier.learner == "auto":
             known["learner"] = classifier.learner_.name
-        told = clone(classifier).set_params(**known)
-        found = {part: np.empty(len(groups)) for part in parts}
+        fixed = clone(classifier).set_params(**known)
+        scores_of = {part: np.empty(len(groups)) for part in parts}
         models = []
         for kept, held in _folds(FOLDS, rows, groups):
             for part in parts:
                 chosen = kept
                 if part > 1:
                     chosen = kept[next(_folds(part, kept, groups[kept]))[1]]
-                model = trainer.fit(clone(told), take_rows(rows, chosen), groups[chosen])
-                found[part][held] = model.decision_function(take_rows(rows, held))
+                model = trainer.fit(clone(fixed), take_rows(rows, chosen), groups[chosen])
+                scores_of[part][held] = model.decision_function(take_rows(rows, held))
                 bar.update()
             models.append((model, held))
     judge = (
         CountedJudge(classifier, rule, groups) if rule.counts else Judge(classifier, rows, groups)
     )
     parts_of = _parts_of_columns(estimator, rows)
-    looked_at = rank_columns(rows, parts_of, found[1])[:LOOKED_AT]
-    suspicion = judge.suspicion(found[1])
+    looked_at = rank_columns(rows, parts_of, scores_of[1])[:LOOKED_AT]
+    suspicion = judge.suspicion(scores_of[1])
     folds = np.zeros(len(groups), np.int64)
     for fold, (_, held) in enumerate(models):
         folds[held] = fold
-    curve = [(round(n / part), judge.error(own)) for part, own in found.items()]
-    places, with_broken = judge.departures(found[1], folds, curve[-1][1], suspicion)
+    curve = [(round(n / part), judge.error(held_out)) for part, held_out in scores_of.items()]
+    places, with_broken = judge.departures(scores_of[1], folds, curve[-1][1], suspicion)
     return Study(
         data,
         estimator,
         classifier,
-        found[1],
+        scores_of[1],
         [*dict.fromkeys(warned)],
         curve,
-        judge.measures(found[1]),
-        judge.calibration(found[1]),
+        judge.measures(scores_of[1]),
+        judge.calibration(scores_of[1]),
         _importance(models, rows, groups, {name: parts_of[name] for name in looked_at}, judge),
         len(parts_of),
         suspicion,
@@ -278,11 +276,16 @@ def study_groups(data: GroupData, drop: Sequence[str] = (), **parameters: Any) -
     )
 
 
+def user_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
+    """Return the texts of warnings that are meant for users."""
+    return [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+
+
 def _alike(places: Places | None, parts_of: dict[str, list[int]]) -> tuple[str, ...]:
     """Return the names of the columns that are alike within groups."""
     if places is None or not places.columns_differ:
         return ()
-    names = {place: name for name, own in parts_of.items() for place in own}
+    names = {place: name for name, columns in parts_of.items() for place in columns}
     return tuple(dict.fromkeys(names[place] for place in places.columns if place in names))
 
 
@@ -316,13 +319,13 @@ def _in_groups(text: str, data: GroupData, estimator: Any) -> str:
     for place, area in apart:
         areas.setdefault(sources[place], area)
     shown = few([f"{name} ({area:.2f})" for name, area in areas.items()])
-    told = (
+    misfit = (
         f"{text.partition(MISFIT)[0]}{MISFIT}, so they differ by more than the class, or groups "
         "break the rule"
     )
     return (
-        f"{told}; the columns that tell them apart best are {shown}: leave out one that says where "
-        f"a row comes from, such as by --drop {shlex.quote(next(iter(areas)))}"
+        f"{misfit}; the columns that tell them apart best are {shown}: leave out one that says "
+        f"where a row comes from, such as by --drop {shlex.quote(next(iter(areas)))}"
     )
 
 
@@ -561,8 +564,8 @@ def rank_columns(
     shares = pd.DataFrame(np.asarray(rows)).rank(pct=True).to_numpy()
     slices = np.ceil(np.nan_to_num(shares) * SLICES).astype(np.int64)
     between = np.array([_between(column, held_out) for column in slices.T])
-    told = {name: between[places].max() for name, places in parts_of.items()}
-    return sorted(told, key=lambda name: -told[name])
+    importance = {name: between[places].max() for name, places in parts_of.items()}
+    return sorted(importance, key=lambda name: -importance[name])
 
 
 def _between(slices: Indices, values: NDArray[np.float64]) -> float:

@@ -610,13 +610,13 @@ def _dates(column: pd.Series) -> pd.Series:
 
 
 def _numbers_among(texts: Collection[str]) -> list[float]:
-    found = []
+    numbers = []
     for text in texts:
         try:
-            found.append(float(text))
+            numbers.append(float(text))
         except ValueError:
             continue
-    return found
+    return numbers
 
 
 def _as_text(column: pd.Series, reading: Reading) -> pd.Series:
@@ -712,13 +712,13 @@ class _Text:
     def date_forms(self) -> set[str]:
         """The forms in which all values may be dates with slashes; empty if they are none."""
         parts = [SLASHED.fullmatch(text) for text in self.texts]
-        found = [part for part in parts if part]
-        if not found or len(found) < len(parts):
+        present = [part for part in parts if part]
+        if not present or len(present) < len(parts):
             return set()
         forms = set()
-        if all(int(part[1]) <= 31 and int(part[2]) <= 12 for part in found):
+        if all(int(part[1]) <= 31 and int(part[2]) <= 12 for part in present):
             forms.add("day-first")
-        if all(int(part[1]) <= 12 and int(part[2]) <= 31 for part in found):
+        if all(int(part[1]) <= 12 and int(part[2]) <= 31 for part in present):
             forms.add("month-first")
         return forms
 
@@ -903,7 +903,7 @@ def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
     """Return the one column of a name; raise `UserError`, with the name that was meant, if there is
     none.
     """
-    names = [str(one) for one in frame.columns]
+    names = [str(column) for column in frame.columns]
     count = [*frame.columns].count(name)
     if count > 1:
         raise UserError(f"{count} columns are called {name}; one column {name} is needed")

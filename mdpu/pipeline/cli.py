@@ -63,87 +63,91 @@ TRAINING |= {"images": {"type": ["string", "null"]}, "prior_offset": {"type": "n
 CELL = {"type": "object", "required": sorted({*TRAINING} - {"law"}), "properties": TRAINING}
 
 
-def dataset(given: Any) -> None:
+def dataset(arguments: Any) -> None:
     """Fetch and verify a source; write its images, with a description (.json) beside them."""
     from mdpu.pipeline.data.sources import write_source
 
-    mirror = given.mirror or os.environ.get("MDPU_MIRROR")
-    write_source(given.source, given.data_dir.expanduser(), mirror, given.out, given.sha256)
+    mirror = arguments.mirror or os.environ.get("MDPU_MIRROR")
+    data_dir = arguments.data_dir.expanduser()
+    write_source(arguments.source, data_dir, mirror, arguments.out, arguments.sha256)
 
 
-def labels(given: Any) -> None:
+def labels(arguments: Any) -> None:
     """Binarize class ids to +1 and -1; write the labels, with their counts (.json) beside them."""
     from mdpu.pipeline.data.labels import write_labels
 
-    write_labels(given.images, given.out, given.sides, given.counts)
+    write_labels(arguments.images, arguments.out, arguments.sides, arguments.counts)
 
 
-def sheet(given: Any) -> None:
+def sheet(arguments: Any) -> None:
     """Draw some images of each side of a dataset."""
     from mdpu.pipeline.data.sheets import write_sheets
 
-    write_sheets(given.images, given.labels, *given.out)
+    write_sheets(arguments.images, arguments.labels, *arguments.out)
 
 
-def split(given: Any) -> None:
+def split(arguments: Any) -> None:
     """Draw the tuples and unlabeled images of every trial of a cell."""
     from mdpu.pipeline.data.splits import write_split
 
-    write_split(given.labels, given.out, given.spec)
+    write_split(arguments.labels, arguments.out, arguments.spec)
 
 
-def train(given: Any) -> None:
+def train(arguments: Any) -> None:
     """Train the runs of a cell that are not finished, and add them to its file."""
     from mdpu.pipeline.job import train_cell
 
-    files = given.images, given.labels, given.split, given.out, given.shipped
-    train_cell(given.spec, *files, given.device, given.checkpoint_seconds)
+    files = arguments.images, arguments.labels, arguments.split, arguments.out, arguments.shipped
+    train_cell(arguments.spec, *files, arguments.device, arguments.checkpoint_seconds)
 
 
-def trace(given: Any) -> None:
+def trace(arguments: Any) -> None:
     """Show where a number comes from: settings, trials, keys, files, and the command that makes it
     again.
     """
-    print(_module("trace").trace(given.name, given.config))
+    print(_module("trace").trace(arguments.name, arguments.config))
 
 
-def retrain(given: Any) -> int:
+def retrain(arguments: Any) -> int:
     """Train a run, or all of a cell, again, and judge the cell with the new runs; status 1 if it
     differs.
     """
-    return 0 if _module("trace").retrain(given.name, given.config) else 1
+    return 0 if _module("trace").retrain(arguments.name, arguments.config) else 1
 
 
-def verify(given: Any) -> int:
+def verify(arguments: Any) -> int:
     """Train a sample of the shipped runs again, and judge their cells; status 1 if one differs."""
-    return 0 if _module("trace").verify(given.runs, given.seed, given.config) else 1
+    return 0 if _module("trace").verify(arguments.runs, arguments.seed, arguments.config) else 1
 
 
-def fit(given: Any) -> None:
+def fit(arguments: Any) -> None:
     """Train a classifier on your own groups, and write it with a page on what is known of it."""
     from mdpu.own.page import write_own_page
     from mdpu.own.study import fit_groups
 
     options = {
-        name: getattr(given, name)
+        name: getattr(arguments, name)
         for name in ("table", "file", "size", "law", "count", "label", *READING)
     }
     parameters = {
-        name: getattr(given, name)
+        name: getattr(arguments, name)
         for name in ("prior", "guess_prior", "broken", "dominant", "positive_by", "learner")
     }
-    parameters["random_state"] = given.seed
-    study = fit_groups(given.source, given.out, given.group, given.drop, options, **parameters)
-    write_own_page(study, given.out / "page.html")
-    print(f"{given.out}/page.html says what is known of the classifier", file=sys.stderr)
+    parameters["random_state"] = arguments.seed
+    out = arguments.out
+    study = fit_groups(
+        arguments.source, out, arguments.group, arguments.drop, options, **parameters
+    )
+    write_own_page(study, out / "page.html")
+    print(f"{out}/page.html says what is known of the classifier", file=sys.stderr)
 
 
-def predict(given: Any) -> None:
+def predict(arguments: Any) -> None:
     """Write new rows with the answers of a classifier that `fit` made."""
     from mdpu.own.study import predict_rows
 
-    options = {name: getattr(given, name) for name in ("table", "file", *READING)}
-    predict_rows(given.model, given.source, given.out, options)
+    options = {name: getattr(arguments, name) for name in ("table", "file", *READING)}
+    predict_rows(arguments.model, arguments.source, arguments.out, options)
 
 
 def _module(name: str) -> Any:
@@ -168,14 +172,14 @@ def _parser() -> argparse.ArgumentParser:
         """Add a command: its options take files and are required; those with facts of their own are
         in `more`.
         """
-        own = commands.add_parser(
+        parser = commands.add_parser(
             function.__name__, help=function.__doc__, description=function.__doc__
         )
-        own.set_defaults(run=function)
+        parser.set_defaults(run=function)
         for name in options:
-            own.add_argument(name, type=Path, required=True, metavar="FILE")
+            parser.add_argument(name, type=Path, required=True, metavar="FILE")
         for name, facts in more.items():
-            own.add_argument(name, **facts)
+            parser.add_argument(name, **facts)
 
     config = {
         "action": "append",
@@ -399,8 +403,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status 2.
     """
     try:
-        given = _parser().parse_args(arguments)
-        return given.run(given) or 0
+        parsed = _parser().parse_args(arguments)
+        return parsed.run(parsed) or 0
     except Exception as error:
         sentence = explain(error)
         if sentence is None:
@@ -469,9 +473,9 @@ def script(snakemake: Any) -> Iterator[tuple[Any, Any, Any]]:
 
     with Path(snakemake.log[0]).open("w", encoding="utf-8") as log, contextlib.redirect_stderr(log):
         try:
-            given = paths(snakemake.input)
+            arguments = paths(snakemake.input)
             made = paths(snakemake.output)
-            yield Plan(snakemake.config).with_own_images(), given, made
+            yield Plan(snakemake.config).with_own_images(), arguments, made
         except Exception as error:
             if (sentence := explain(error)) is None:
                 raise

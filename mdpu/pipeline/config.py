@@ -294,8 +294,8 @@ def grids(spec: Mapping[str, Any]) -> list[Config]:
     """Return the grids of an experiment's definition, which has inherited its axes: its own and
     those of ``also``.
     """
-    own = {key: value for key, value in spec.items() if key != "also"}
-    return [own, *({**own, **other} for other in spec.get("also", []))]
+    first = {key: value for key, value in spec.items() if key != "also"}
+    return [first, *({**first, **more} for more in spec.get("also", []))]
 
 
 def all_values(axis: Any) -> list[Any]:

@@ -207,12 +207,12 @@ def _estimate(task: Task, rows: Any, sample: TupleData, trial: str) -> dict[str,
     """Return the estimate of a run's prior, by the names in its history."""
     from mdpu.prior import estimate_prior  # it imports scikit-learn
 
-    found = estimate_prior(rows, sample, task.law_of(task.tuple_size), trial)
+    estimate = estimate_prior(rows, sample, task.law_of(task.tuple_size), trial)
     return {
-        "estimated_prior": found.prior,
-        "estimated_prior_low": found.low,
-        "estimated_prior_high": found.high,
-        "estimated_prior_known": float(found.known),
+        "estimated_prior": estimate.prior,
+        "estimated_prior_low": estimate.low,
+        "estimated_prior_high": estimate.high,
+        "estimated_prior_known": float(estimate.known),
     }
 
 
@@ -267,7 +267,7 @@ def _commit() -> str | None:
         f"--work-tree={REPOSITORY}",
     ]
     try:
-        found = subprocess.run(
+        head = subprocess.run(
             [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
         ).stdout.strip()
         changed = subprocess.run(
@@ -275,7 +275,7 @@ def _commit() -> str | None:
         ).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
-    return found + ("+" if changed else "")
+    return head + ("+" if changed else "")
 
 
 def run_history(unnamed: bool, history: pd.DataFrame, share_positive: float) -> pd.DataFrame:

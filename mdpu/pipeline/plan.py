@@ -644,8 +644,8 @@ class Plan:
         """Return the minutes to ask a cluster for; training that needs more resumes from its
         checkpoint.
         """
-        own = self.core_minutes(cell)
-        return 240 if own is None else 10 + math.ceil(3 * own)
+        asked = self.core_minutes(cell)
+        return 240 if asked is None else 10 + math.ceil(3 * asked)
 
 
 def _grouped(runs: Sequence[Run], by: str) -> dict[str, tuple[Run, ...]]:

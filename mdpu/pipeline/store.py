@@ -113,16 +113,16 @@ def _runs(table: pa.Table) -> Iterator[Stored]:
         np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.array([], int)
     )
     for start, end in zip(starts, [*starts[1:], len(keys)], strict=False):  # no start, no run
-        own = values[start:end]
+        of_run = values[start:end]
         # Other runs of the table may have more measures. One that diverged at once still has these
         # three.
-        present = ~np.isnan(own).all(axis=0) | np.isin(names, ("epoch", "objective", "accuracy"))
+        present = ~np.isnan(of_run).all(axis=0) | np.isin(names, ("epoch", "objective", "accuracy"))
         facts = json.loads(about[int(start)].as_py())
-        if facts["sha256"] != _checksum(names, own):
+        if facts["sha256"] != _checksum(names, of_run):
             raise ValueError(f"the values of run {keys[start]} do not match their checksum")
         if keys[start] != digest(facts["asked"]):
             raise ValueError(f"the key {keys[start]} is another run's")
-        history = pd.DataFrame(own[:, present], columns=np.array(names)[present])
+        history = pd.DataFrame(of_run[:, present], columns=np.array(names)[present])
         history["epoch"] = history["epoch"].astype(int)
         yield Stored(str(keys[start]), history, facts)
 
@@ -172,9 +172,9 @@ def shipped_keys(folder: Path) -> dict[str, Path]:
 
     A packed file that is not there holds nothing, so its runs are trained.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for text in sorted(folder.glob("*.keys"), key=lambda path: path.stem):
         packed = text.with_suffix(".parquet")
         if packed.exists():
-            found.update(dict.fromkeys(text.read_text().split(), packed))
-    return found
+            files.update(dict.fromkeys(text.read_text().split(), packed))
+    return files

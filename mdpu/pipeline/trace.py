@@ -60,8 +60,8 @@ class Cell(NamedTuple):
         all.
         """
         rows = self.accuracies().dropna(subset="accuracy")
-        own = rows.loc[rows["seed"].isin(seeds or rows["seed"]), "accuracy"]
-        return Trials(float(own.mean()), float(own.std()), len(own))
+        accuracy = rows.loc[rows["seed"].isin(seeds or rows["seed"]), "accuracy"]
+        return Trials(float(accuracy.mean()), float(accuracy.std()), len(accuracy))
 
     def published(self) -> dict[Any, Any]:
         """Return the comparison with the paper's number, empty if it has none."""
@@ -120,23 +120,25 @@ def finished(plan: Plan, runs: Sequence[Run], files: Sequence[Path] = ()) -> Cel
     """Return the finished runs of a cell; raise `UserError` if one of `runs`, from a plan of
     `files`, is not there.
     """
-    own = plan.layout.run_file(runs[0].cell)
-    found = {}
+    file = plan.layout.run_file(runs[0].cell)
+    finished_runs = {}
     for run in plan.cells[runs[0].cell]:
         key = plan.key(run)
-        for path in [plan.shipped[key]] if key in plan.shipped else [own] if own.exists() else []:
-            if stored := read_runs(path, [key] if key else []):
-                found[run] = (stored[str(key)], path)
+        path = file if key is None else plan.shipped.get(key, file)
+        if not path.exists():
+            continue
+        if stored := read_runs(path, [key] if key else []):
+            finished_runs[run] = (stored[str(key)], path)
     for run in runs:
-        if run not in found:
+        if run not in finished_runs:
             target = (
-                f"--configfile {' '.join(map(os.path.relpath, files))} -- {own}" if files else own
+                f"--configfile {' '.join(map(os.path.relpath, files))} -- {file}" if files else file
             )
             raise UserError(
                 f"{run.name} is neither shipped nor finished here; make it: snakemake --cores 2 "
                 f"{target}"
             )
-    return Cell(plan, found)
+    return Cell(plan, finished_runs)
 
 
 def trace(name: str, config: Sequence[Path] = ()) -> str:
@@ -196,7 +198,8 @@ def again(cell: Cell, runs: Sequence[Run]) -> bool:
     for the paper's numbers.
     """
     new = Cell(cell.plan, {**cell.found, **train_again(cell.plan, runs)})
-    before, after = (one.accuracies().set_index("seed")["accuracy"] for one in (cell, new))
+    before = cell.accuracies().set_index("seed")["accuracy"]
+    after = new.accuracies().set_index("seed")["accuracy"]
     for run in runs:
         old = before[run.seed]
         now = after[run.seed]
@@ -232,11 +235,11 @@ def again(cell: Cell, runs: Sequence[Run]) -> bool:
 
 def train_again(plan: Plan, runs: Sequence[Run]) -> Found:
     """Train runs of one cell anew in a scratch folder, from images that are here or are fetched."""
-    run = runs[0]
-    spec = plan.spec(runs[0].cell)
-    dataset = plan.dataset(run.dataset)
-    images = plan.layout.images(run.dataset)
-    scratch = SCRATCH / run.cell
+    first = runs[0]
+    spec = plan.spec(first.cell)
+    dataset = plan.dataset(first.dataset)
+    images = plan.layout.images(first.dataset)
+    scratch = SCRATCH / first.cell
     labels = scratch / "labels.npz"
     split = scratch / "split.npz"
     out = scratch / "runs.parquet"
@@ -245,12 +248,12 @@ def train_again(plan: Plan, runs: Sequence[Run]) -> Found:
         write_source(dataset["source"], plan.layout.data_dir, mirror, images, dataset.get("sha256"))
     sides = {side: dataset.get(side, []) for side in SIDES}
     write_labels(images, labels, sides, dataset.get("counts", {}))
-    trials = {str(one.seed): one.trial for one in runs}
-    write_split(labels, split, {**plan.drawing(run.split), "trials": trials})
+    trials = {str(run.seed): run.trial for run in runs}
+    write_split(labels, split, {**plan.drawing(first.split), "trials": trials})
     out.unlink(missing_ok=True)
     train_cell({**spec, "trials": trials}, images, labels, split, out, device=plan.config["device"])
     stored = read_runs(out)
-    return {one: (stored[str(plan.key(one))], out) for one in runs}
+    return {run: (stored[str(plan.key(run))], out) for run in runs}
 
 
 def shipped_cells() -> list[str]:

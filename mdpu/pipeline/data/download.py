@@ -50,14 +50,14 @@ class Archive:
         path = folder / self.path
         if path.is_file() and _md5(path) == self.md5:
             return [path]
-        found = []
+        files = []
         for name, sha256 in self.unpacked:
             for file in _names_of(folder / name):
                 with contextlib.suppress(OSError, EOFError, zlib.error):
                     if hashlib.sha256(read_content(file)).hexdigest() == sha256:
-                        found.append(file)
+                        files.append(file)
                         break
-        return found if len(found) == len(self.unpacked) else []
+        return files if len(files) == len(self.unpacked) else []
 
     def faults(self, folder: Path) -> list[str]:
         """Return what is wrong with files of this name that lie in a folder."""

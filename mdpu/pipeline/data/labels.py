@@ -80,12 +80,12 @@ def write_labels(
     """
     where = f"config key definitions.datasets.{out.stem}"
     labels = binarize(read_images(images), sides, where)
-    found = count_sides(labels)
+    sides_of = count_sides(labels)
     for part, known in counts.items():
         for side, count in known.items():
-            if (own := found[part][side]) != count:
+            if (actual := sides_of[part][side]) != count:
                 raise UserError(
-                    f"{where}.counts.{part}.{side} is {count}, but there are {own} such images"
+                    f"{where}.counts.{part}.{side} is {count}, but there are {actual} such images"
                 )
     save_npz(out, **labels)
-    write_json(out.with_suffix(".json"), {"counts": found})
+    write_json(out.with_suffix(".json"), {"counts": sides_of})

@@ -38,9 +38,11 @@ def as_forecast(plan: Plan, metrics: pd.DataFrame) -> pd.DataFrame:
     variant.
     """
     datasets = plan.config["definitions"]["datasets"]
-    names = {name: own["forecast"] for name, own in datasets.items() if "forecast" in own}
-    own = metrics[metrics["dataset"].isin(names)]
-    return own.assign(dataset=own["dataset"].map(names).astype(object), variant=BASE)
+    names = {
+        name: dataset["forecast"] for name, dataset in datasets.items() if "forecast" in dataset
+    }
+    measured = metrics[metrics["dataset"].isin(names)]
+    return measured.assign(dataset=measured["dataset"].map(names).astype(object), variant=BASE)
 
 
 def forecast_cells(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) -> pd.DataFrame:
@@ -57,12 +59,12 @@ def forecast_cells(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) -
     run = protocol_cells(metrics[metrics["dataset"].isin(set(forecasts["dataset"]))], None)
     tables = []
 
-    for reading, told in forecasts.groupby("reading", sort=False):
+    for reading, of_reading in forecasts.groupby("reading", sort=False):
         changes = readings.changes(readings.named[reading])["protocol"]["reporting"]
         accuracies = run_accuracies(run, {**plan.protocol.reporting, **changes})
         means = accuracies.groupby(list(CELL), as_index=False)["accuracy"].mean()
-        cells = told.merge(means, on=["dataset", "tuple_size", "n", "prior", "method"])
-        tables.append(_scored(cells, float(told["level"].iloc[0])))
+        cells = of_reading.merge(means, on=["dataset", "tuple_size", "n", "prior", "method"])
+        tables.append(_scored(cells, float(of_reading["level"].iloc[0])))
 
     return pd.concat(tables, ignore_index=True)
 
@@ -100,13 +102,13 @@ def score_forecasts(
         groups = [*cells.groupby("dataset", sort=False)]
         if len(groups) > 1:
             groups.append(("all", cells))
-        for dataset, own in groups:
-            facts = {"reading": reading, "dataset": dataset, "numbers": len(own)}
-            facts["level"] = float(own["level"].iloc[0])
-            facts["above"] = int(own["above"].sum())
+        for dataset, of_dataset in groups:
+            facts = {"reading": reading, "dataset": dataset, "numbers": len(of_dataset)}
+            facts["level"] = float(of_dataset["level"].iloc[0])
+            facts["above"] = int(of_dataset["above"].sum())
             for prefix in ("", "paper_"):
-                facts[f"{prefix}inside"] = int(own[f"{prefix}inside"].sum())
-                facts[f"{prefix}width"] = float(own[f"{prefix}width"].mean())
-                facts[f"{prefix}score"] = float(own[f"{prefix}score"].mean())
+                facts[f"{prefix}inside"] = int(of_dataset[f"{prefix}inside"].sum())
+                facts[f"{prefix}width"] = float(of_dataset[f"{prefix}width"].mean())
+                facts[f"{prefix}score"] = float(of_dataset[f"{prefix}score"].mean())
             scores.append(facts)
     return scores

@@ -87,10 +87,10 @@ def read_apart(plan: Plan) -> Apart | None:
     other = apart_plan(plan)
     if other is None:
         return None
-    found = find_runs(other, apart_files(plan))
-    metrics = collect(found)
+    stored = find_runs(other, apart_files(plan))
+    metrics = collect(stored)
     runs = describe_runs(
-        metrics, run_accuracies(metrics, other.protocol.reporting), found, other.config
+        metrics, run_accuracies(metrics, other.protocol.reporting), stored, other.config
     )
     summary = summarize(runs)
     comparison = compare(summary, other.published_names, other.config["comparison"], other.readings)

@@ -167,12 +167,12 @@ def legend_below(figure: Figure) -> None:
     """Put one legend of all axes below them, as wide as the figure; the figure grows by its
     height.
     """
-    found: dict[str, Any] = {}
+    handle_of: dict[str, Any] = {}
     for axis in figure.axes:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    labels = list(found)
-    handles = list(found.values())
+            handle_of.setdefault(label, handle)
+    labels = list(handle_of)
+    handles = list(handle_of.values())
     for rows in range(1, len(labels) + 1):
         legend = figure.legend(
             handles, labels, loc="outside lower center", ncols=-(-len(labels) // rows)

@@ -28,10 +28,10 @@ def forecast_section(
     if measured.empty or not FILE.exists():
         return None
 
-    told = read_csv(FILE)
-    cells = forecast_cells(plan, measured, told)
+    forecasts = read_csv(FILE)
+    cells = forecast_cells(plan, measured, forecasts)
     readings = Readings(plan.config)
-    scores = score_forecasts(plan, measured, told)
+    scores = score_forecasts(plan, measured, forecasts)
     for score in scores:
         score["words"] = _epochs(plan, readings, score["reading"])
     titles = plan.titles(_forecast_runs(plan, runs)["dataset"]).values()
@@ -40,8 +40,8 @@ def forecast_section(
         "name": f"{plan.config['name']}-forecasts",
         "title": f"Forecasts and what came out: {', '.join(titles)}",
         "downloads": [],
-        "day": told["date"].iloc[0],
-        "trials": int(told["trials"].iloc[0]),
+        "day": forecasts["date"].iloc[0],
+        "trials": int(forecasts["trials"].iloc[0]),
         "scores": scores,
         "rows": _rows(cells, _names(plan, runs)),
     }
@@ -59,8 +59,8 @@ def _rows(cells: pd.DataFrame, names: dict[tuple[Any, ...], str]) -> list[dict[s
     ordered = cells.sort_values(["tuple_size", "n", "prior"], kind="stable")
     rows = []
     for _, of_cell in ordered.groupby(KEYS, sort=False):
-        told = of_cell.to_dict("records")
-        first = told[0]
+        readings = of_cell.to_dict("records")
+        first = readings[0]
         words = f"{size_name(first['tuple_size'])}, n = {first['n']:,}, prior {first['prior']}"
         rows.append(
             {
@@ -68,7 +68,7 @@ def _rows(cells: pd.DataFrame, names: dict[tuple[Any, ...], str]) -> list[dict[s
                 "title": f"{words}: {load_method(first['method']).title}",
                 "published_mean": first["published_mean"],
                 "published_std": first["published_std"],
-                "told": told,
+                "told": readings,
             }
         )
     return rows

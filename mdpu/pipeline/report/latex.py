@@ -141,9 +141,9 @@ def _number_format(cells: Sequence[str]) -> str:
 
     Words without digits may stand between the numbers.
     """
-    found = [NUMBER.fullmatch(cell) for cell in cells]
-    numbers = [number for number in found if number]
-    words = [cell for cell, number in zip(cells, found, strict=True) if not number]
+    matches = [NUMBER.fullmatch(cell) for cell in cells]
+    numbers = [number for number in matches if number]
+    words = [cell for cell, number in zip(cells, matches, strict=True) if not number]
     if not numbers or re.search(r"\d", "".join(words)):
         return ""
     sign = "+" if any(number["sign"] for number in numbers) else ""

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import yaml
@@ -168,27 +168,39 @@ def _no_results() -> dict[str, Any]:
     }
 
 
+class Part(NamedTuple):
+    """A plan whose results the page shows: its own, or one that is shown apart."""
+
+    plan: Plan
+    comparison: pd.DataFrame
+    runs: pd.DataFrame
+    metrics: pd.DataFrame
+
+
 def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
     """Return what the page says of the results: verdicts, claims, cells."""
     at = plan.layout.results
     layout = plan.layout
     comparison, summary, runs = map(read_csv, (at / "comparison.csv", layout.summary, layout.runs))
     metrics = read_table(layout.metrics, [*AXES, "epoch", *REPORTED])
-    pages = [(plan, comparison, runs, metrics)]
+    parts = [Part(plan, comparison, runs, metrics)]
     apart = read_apart(plan)
     if apart:
-        pages.append((apart.plan, apart.comparison, apart.runs, apart.metrics))
+        parts.append(Part(apart.plan, apart.comparison, apart.runs, apart.metrics))
         shown["apart"] = apart.sections()
-    training = training_lines(pd.concat([own for _, _, own, _ in pages]))
-    cells = [
-        line
-        for own, _, done, measured in pages
-        for line in cell_lines(own, done, measured, training)
-    ]
-    verdicts = {name: row for _, own, _, _ in pages for name, row in verdicts_by_cell(own).items()}
+    every_run = pd.concat([part.runs for part in parts])
+    training = training_lines(every_run)
+    cells = []
+    verdicts: dict[str, Any] = {}
+    comparisons = []
+    for part in parts:
+        cells += cell_lines(part.plan, part.runs, part.metrics, training)
+        verdicts |= verdicts_by_cell(part.comparison)
+        comparisons += comparison_rows(part.plan, part.comparison)
     expected = plan.config.get("expected")
     verification = verify(summary, Path(expected)) if expected else None
-    with_others = pd.concat([own for _, own, _, _ in pages])
+    compared = [part.comparison for part in parts]
+    with_others = pd.concat(compared)
     readings = Readings(plan.config)
     facts: dict[str, Any] = {"counts": [], "tried": 0, "runs": {}}
     if is_compared(plan):
@@ -196,7 +208,6 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
     if facts["tried"]:
         shown["paper"].append(specification_section(plan, facts["tried"]))
     statistics = read_csv(at / "readings.csv") if facts["tried"] else None
-    compared = [own for _, own, _, _ in pages]
     judging = reading_data(readings, compared, statistics, facts["runs"], plan.config["comparison"])
     every_section = [section for group in reversed(PARTS) for section in shown[group]]
     beyond = (
@@ -230,22 +241,22 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
         },
         "verdict": verdict_section(plan, comparison, read_json(at / "comparison.json")),
         "claims": claims,
-        "named": {name: reading_words(own, readings) for name, own in readings.named.items()},
+        "named": {
+            name: reading_words(reading, readings) for name, reading in readings.named.items()
+        },
         "forecasts": read_scores(plan, metrics),
-        "comparisons": [
-            row for own, compared, _, _ in pages for row in comparison_rows(own, compared)
-        ],
+        "comparisons": comparisons,
         "apart": verdict_grid(apart.plan, apart.comparison) if apart else None,
         "readings": reading_rows(facts, readings),
         "tried": facts["tried"],
-        "runs": sum(len(own) for _, _, own, _ in pages),
+        "runs": len(every_run),
         "verification": verification,
         "cells": cells,
         "curve": {"width": WIDTH, "height": HEIGHT},
-        "seeds": sorted({seed for _, _, own, _ in pages for seed in own["seed"]}),
+        "seeds": sorted(set(every_run["seed"])),
         "verdicts": verdicts,
         "training": training,
-        "reduced": sum(int((own["precision"] != FLOAT32).sum()) for _, _, own, _ in pages),
+        "reduced": int((every_run["precision"] != FLOAT32).sum()),
         "data": {**drawer_data(cells), "judging": judging},
         "files": {name: downloads([at / f"{name}.csv"]) for name in ("comparison", "claims")},
     }

@@ -283,15 +283,14 @@ def reading_data(
     `mdpu.pipeline.evaluate.rejudge.shown_runs`, of the rows that were compared; ``variants`` name
     their trainings in the names of these runs.
     """
-    compared = [were_run(own) for own in comparisons]
-    own = pd.concat(
-        [one.assign(counted=one.index.isin(in_one_reading(one).index)) for one in compared[:1]]
-        + compared[1:]
-    )
+    compared = [were_run(comparison) for comparison in comparisons]
+    paper = compared[0]
+    counted = paper.assign(counted=paper.index.isin(in_one_reading(paper).index))
+    every_row = pd.concat([counted, *compared[1:]])
     protocol = readings.name(readings.protocol)
     epochs = readings.values("epochs")
     by_training: dict[str, dict[str, list[list[float | None] | None]]] = {protocol: {}}
-    for row in own.to_dict("records"):
+    for row in every_row.to_dict("records"):
         by_training[protocol][place_name(row)] = [_facts(row), *[None] * (len(epochs) - 1)]
     rows = {place.rpartition("/")[0] for place in by_training[protocol]}
     for row in [] if statistics is None else statistics.to_dict("records"):
@@ -306,7 +305,7 @@ def reading_data(
     parts = {
         "scope": ("methods", methods),
         "loss": ("methods", methods),
-        "letters": ("datasets", {*own["dataset"]}),
+        "letters": ("datasets", {*every_row["dataset"]}),
     }
     for choice, (part, found) in parts.items():
         changed = {
@@ -343,7 +342,7 @@ def reading_data(
                 row["published_std"],
                 bool(row["counted"] == 1),
             ]
-            for row in own.to_dict("records")
+            for row in every_row.to_dict("records")
         ],
         "statistics": by_training,
         "variants": {training: variant_of(training) for training in there["training"]},

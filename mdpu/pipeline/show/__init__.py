@@ -103,17 +103,18 @@ def check(config: Config) -> None:
         error = best_match(Draft202012Validator(options).iter_errors(spec.get("options", {})))
         if error is not None:
             raise UserError(explain(error, f"definitions.experiments.{name}.options"))
-        one = f"an experiment of kind {definition['kind']}"
+        experiment = f"an experiment of kind {definition['kind']}"
         if kind.has_runs != ("tuple_size" in spec):
             raise UserError(
-                f"{where}.tuple_size: {one} {'needs' if kind.has_runs else 'takes no'} tuple sizes"
+                f"{where}.tuple_size: {experiment} {'needs' if kind.has_runs else 'takes no'} "
+                "tuple sizes"
             )
         for axis in (kind.single if kind.laws else ("law", *kind.single)) if kind.has_runs else ():
             if any(isinstance(values, list) and len(values) > 1 for values in _values(spec, axis)):
                 words = axis.replace("_", " ")
                 raise UserError(
-                    f"{where}.{axis}: {one} shows one {words}, but several are given; make it "
-                    "several"
+                    f"{where}.{axis}: {experiment} shows one {words}, but several are given; make "
+                    "it several"
                 )
         kind.check(spec, config, where)
 

@@ -58,8 +58,8 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
     metrics = metrics.assign(accuracy=100 * metrics["accuracy"])
     keys = metrics[["dataset", "prior", "tuple_size"]].drop_duplicates()
     order = [*datasets]
-    found = set(keys.itertuples(index=False, name=None))
-    panels = sorted(found, key=lambda key: (key[2], order.index(key[0]), key[1]))
+    present = set(keys.itertuples(index=False, name=None))
+    panels = sorted(present, key=lambda key: (key[2], order.index(key[0]), key[1]))
     # As in the paper, each tuple size has rows of its own; a single dataset and prior has its sizes
     # side by side.
     per_size = len({(dataset, prior) for dataset, prior, _ in panels})

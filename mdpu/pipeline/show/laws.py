@@ -84,15 +84,15 @@ def law_cells(
     cells = cells.assign(
         low=cells["mean"] - half, high=cells["mean"] + half, family=cells["method"].map(family)
     )
-    told = [
+    law_and_prior = [
         (laws[law, size], float(prior))
         for law, size, prior in cells[SETTING].itertuples(index=False)
     ]
-    cells["joint"] = [law.joint_information(prior) for law, prior in told]
-    cells["marginal"] = [law.marginal_information(prior) for law, prior in told]
+    cells["joint"] = [law.joint_information(prior) for law, prior in law_and_prior]
+    cells["marginal"] = [law.marginal_information(prior) for law, prior in law_and_prior]
     others = [axis for axis in CELL if axis != "method"]
-    own = cells[cells["method"] == REFERENCE][[*others, "mean", "std", "valid"]]
-    beside = cells[others].merge(own, on=others, how="left")
+    reference_cells = cells[cells["method"] == REFERENCE][[*others, "mean", "std", "valid"]]
+    beside = cells[others].merge(reference_cells, on=others, how="left")
     reference = Trials(beside["mean"], beside["std"], beside["valid"])
     low, high = welch_interval(reference, Trials(cells["mean"], cells["std"], valid), level)
     return cells.drop(columns="valid").assign(

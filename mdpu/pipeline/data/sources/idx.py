@@ -125,13 +125,15 @@ def archives(
     folder: str, files: dict[str, tuple[str, int]], unpacked: dict[str, str], *addresses: str
 ) -> list[Archive]:
     """Return files of MNIST's layout that lie at some addresses."""
-    found = []
+    archives = []
     for file, (md5, size) in files.items():
         path = f"{folder}/raw/{file}"
         plain = file.removesuffix(".gz")
         urls = tuple(f"{address}/{file}" for address in addresses)
-        found.append(Archive(path, md5, urls, size, ((path.removesuffix(".gz"), unpacked[plain]),)))
-    return found
+        archives.append(
+            Archive(path, md5, urls, size, ((path.removesuffix(".gz"), unpacked[plain]),))
+        )
+    return archives
 
 
 def emnist(split: str, archive: Archive = EMNIST) -> Source:
