@@ -350,8 +350,8 @@ def _is_header(record: Sequence[Any], needed: Sequence[str]) -> bool:
 
 
 def _without_units(table: Table) -> Table:
-    """Return a table without a row of units under the header: it alone keeps two columns or more
-    from being numbers.
+    """Return a table without a row of units under the header: it has no number, and it alone keeps
+    two columns or more from being numbers.
     """
     frame = table.frame
     if len(frame) < 3 or not frame.columns.is_unique:
@@ -360,13 +360,11 @@ def _without_units(table: Table) -> Table:
     for _, column in frame.items():
         first = column.iloc[0]
         rest = column.iloc[1:]
-        if (
-            _is_blank(first)
-            or not isinstance(first, str)
-            or first.strip().casefold() in GAPS | MARKS
-        ):
+        if _is_blank(first):
             continue
-        if _is_measured(first):
+        if not isinstance(first, str) or _is_measured(first):
+            return table
+        if first.strip().casefold() in GAPS | MARKS:
             continue
         values = _values(rest)
         if values and all(map(_is_measured, values)):

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +26,8 @@ GPU_ERRORS = ("CUDA", "cuDNN", "cuBLAS", "NCCL", "NVML", "No CUDA GPUs")
 NO_MEMORY = "can't allocate memory"  # torch says so in an ordinary RuntimeError
 # likewise, where a checkpoint could not be written
 UNWRITTEN = ("basic_ios", "PytorchStreamWriter")
+
+Parser = argparse.ArgumentParser
 
 # options on how a table is read
 READING = ("sep", "decimal", "encoding", "missing", "fill", "dates", "sheet")
@@ -167,221 +169,268 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m mdpu", description=(__doc__ or "").partition("\n")[0], allow_abbrev=False
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    def command(function: Any, *options: str, **more: dict[str, Any]) -> None:
-        """Add a command: its options take files and are required; those with facts of their own are
-        in `more`.
-        """
-        parser = commands.add_parser(
+    for function, add_arguments in ARGUMENTS.items():
+        command = commands.add_parser(
             function.__name__, help=function.__doc__, description=function.__doc__
         )
-        parser.set_defaults(run=function)
-        for name in options:
-            parser.add_argument(name, type=Path, required=True, metavar="FILE")
-        for name, facts in more.items():
-            parser.add_argument(name, **facts)
+        command.set_defaults(run=function)
+        add_arguments(command)
+    return parser
 
-    config = {
-        "action": "append",
-        "default": [],
-        "type": Path,
-        "metavar": "FILE",
-        "help": "Configuration, repeatable.",
-    }
-    spec = {"required": True, "metavar": "JSON"}
-    command(
-        dataset,
-        "--out",
-        source={"help": "A name, such as mnist, or the path of your own images."},
-        **{
-            "--data-dir": {
-                "type": Path,
-                "default": Path("data"),
-                "metavar": "DIR",
-                "help": "Folder of raw downloads.",
-            }
-        },
-        **{
-            "--mirror": {
-                "metavar": "PLACE",
-                "help": "Address or folder to download from; default: $MDPU_MIRROR.",
-            }
-        },
-        **{"--sha256": {"metavar": "DIGITS", "help": "Digest that the images must have."}},
+
+# -- arguments of the steps of the workflow --------------------------------------------------------
+
+
+def _add_files(command: Parser, *names: str) -> None:
+    """Add required options that take one file each."""
+    for name in names:
+        command.add_argument(name, type=Path, required=True, metavar="FILE")
+
+
+def _add_json(command: Parser, name: str, schema: Mapping[str, Any], help: str) -> None:
+    """Add a required option that takes an object of a schema, as JSON."""
+    read = partial(_json, schema)
+    command.add_argument(name, type=read, required=True, metavar="JSON", help=help)
+
+
+def _dataset_arguments(command: Parser) -> None:
+    command.add_argument("source", help="A name, such as mnist, or the path of your own images.")
+    _add_files(command, "--out")
+    command.add_argument(
+        "--data-dir",
+        type=Path,
+        default=Path("data"),
+        metavar="DIR",
+        help="Folder of raw downloads.",
     )
-    sides = {
-        **spec,
-        "type": partial(_json, SIDES),
-        "help": "The classes that are positive, negative and dropped.",
-    }
-    counts = {
-        **spec,
-        "required": False,
-        "default": {},
-        "type": partial(_json, COUNTS),
-        "help": "Images of each part.",
-    }
-    command(labels, "--images", "--out", **{"--sides": sides, "--counts": counts})
-    pair = {"nargs": 2, "type": Path, "required": True, "metavar": ("POSITIVE", "NEGATIVE")}
-    command(sheet, "--images", "--labels", **{"--out": pair})
-    drawing = {
-        **spec,
-        "type": partial(_json, DRAWING),
-        "help": "What is drawn: mdpu.pipeline.data.splits.",
-    }
-    command(split, "--labels", "--out", **{"--spec": drawing})
-    command(
-        train,
-        "--images",
-        "--labels",
-        "--split",
-        "--out",
-        **{
-            "--spec": {
-                **spec,
-                "type": partial(_json, CELL),
-                "help": "All that defines a cell's runs: Plan.spec.",
-            }
-        },
-        **{
-            "--shipped": {
-                "nargs": "*",
-                "type": Path,
-                "default": [],
-                "metavar": "FILE",
-                "help": "Shipped runs.",
-            }
-        },
-        **{"--device": {"choices": ("auto", "cpu", "cuda"), "default": "auto"}},
-        **{"--checkpoint-seconds": {"type": float, "default": 120.0, "metavar": "SECONDS"}},
+    command.add_argument(
+        "--mirror",
+        metavar="PLACE",
+        help="Address or folder to download from; default: $MDPU_MIRROR.",
     )
-    name = {
-        "help": (
+    command.add_argument("--sha256", metavar="DIGITS", help="Digest that the images must have.")
+
+
+def _labels_arguments(command: Parser) -> None:
+    _add_files(command, "--images", "--out")
+    _add_json(command, "--sides", SIDES, "The classes that are positive, negative and dropped.")
+    command.add_argument(
+        "--counts",
+        type=partial(_json, COUNTS),
+        default={},
+        metavar="JSON",
+        help="Images of each part.",
+    )
+
+
+def _sheet_arguments(command: Parser) -> None:
+    _add_files(command, "--images", "--labels")
+    command.add_argument(
+        "--out",
+        nargs=2,
+        type=Path,
+        required=True,
+        metavar=("POSITIVE", "NEGATIVE"),
+        help="The two sheets.",
+    )
+
+
+def _split_arguments(command: Parser) -> None:
+    _add_files(command, "--labels", "--out")
+    _add_json(command, "--spec", DRAWING, "What is drawn: mdpu.pipeline.data.splits.")
+
+
+def _train_arguments(command: Parser) -> None:
+    _add_files(command, "--images", "--labels", "--split", "--out")
+    _add_json(command, "--spec", CELL, "All that defines a cell's runs: Plan.spec.")
+    command.add_argument(
+        "--shipped", nargs="*", type=Path, default=[], metavar="FILE", help="Shipped runs."
+    )
+    command.add_argument(
+        "--device", choices=("auto", "cpu", "cuda"), default="auto", help="Where to train."
+    )
+    command.add_argument(
+        "--checkpoint-seconds",
+        type=float,
+        default=120.0,
+        metavar="SECONDS",
+        help="How often what a killed job goes on from is kept.",
+    )
+
+
+# -- arguments of what looks at numbers ------------------------------------------------------------
+
+
+def _add_config(command: Parser) -> None:
+    command.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="Configuration, repeatable.",
+    )
+
+
+def _number_arguments(command: Parser) -> None:
+    command.add_argument(
+        "name",
+        help=(
             "A cell, mnist/base/m2/n10000/prior0.5/relu, one of its runs, .../seed1, or its file "
             "of runs."
-        )
-    }
-    command(trace, name=name, **{"--config": config})
-    command(retrain, name=name, **{"--config": config})
-    number = {"type": int, "metavar": "NUMBER"}
-    runs = {**number, "default": 3, "help": "How many."}
-    seed = {**number, "default": 0, "help": "Seed of the draw."}
-    command(verify, **{"--runs": runs, "--seed": seed, "--config": config})
-    source = {"help": "A table (.csv, .tsv, .xlsx, .parquet), .npz, or a folder of pictures."}
-    pictures: dict[str, dict[str, Any]] = {
-        "--table": {
-            "type": Path,
-            "metavar": "FILE",
-            "help": "Groups of pictures that lie together.",
-        },
-        "--file": {
-            "default": "file",
-            "metavar": "COLUMN",
-            "help": "The table's column of file names.",
-        },
-        "--sep": {
-            "metavar": "CHARACTER",
-            "help": "What divides the cells of a table: ; or tab, for instance.",
-        },
-        "--decimal": {"choices": (".", ","), "help": "The decimal sign of a table."},
-        "--encoding": {
-            "metavar": "NAME",
-            "help": "The encoding of a table, such as utf-8 or cp1252.",
-        },
-        "--missing": {
-            "nargs": "+",
-            "action": "extend",
-            "metavar": "TEXT",
-            "help": "What stands for a missing value.",
-        },
-        "--dates": {
-            "choices": ("day-first", "month-first"),
-            "help": "What stands first in dates such as 03/04/2025.",
-        },
-        "--sheet": {
-            "metavar": "NAME",
-            "help": "The sheet of an .xlsx file, by its name or place; default: the first.",
-        },
-        "--fill": {
-            "action": "store_true",
-            "help": "Read names of groups downwards, below merged cells.",
-        },
-    }
-    size = {
-        "nargs": 2,
-        "type": int,
-        "metavar": ("HEIGHT", "WIDTH"),
-        "help": "Size that pictures are scaled to.",
-    }
-    own: dict[str, dict[str, Any]] = {
-        "--out": {"type": Path, "required": True, "metavar": "DIR"},
-        "--group": {
-            "nargs": "+",
-            "metavar": "COLUMN",
-            "default": ["group"],
-            "help": (
-                "Ids of groups, missing for unlabeled rows; of several columns, all together name "
-                "a group."
-            ),
-        },
-        "--drop": {
-            "nargs": "+",
-            "action": "extend",
-            "default": [],
-            "metavar": "COLUMN",
-            "help": "To leave out.",
-        },
-        "--prior": {
-            "type": float,
-            "help": "Share of positives in the unlabeled rows; by default it is estimated.",
-        },
-        "--guess-prior": {
-            "action": "store_true",
-            "help": "Guess the prior if the groups do not tell it.",
-        },
-        "--broken": {
-            "type": float,
-            "default": 0.0,
-            "metavar": "SHARE",
-            "help": "Share of the groups that break the rule.",
-        },
-        "--dominant": {
-            "choices": ("positive", "negative"),
-            "default": "positive",
-            "help": "Half of a group or more.",
-        },
-        "--law": {
-            "metavar": "LAW",
-            "help": "dominant (default), at-least-1, exactly-1, between-1-2 or similar.",
-        },
-        "--count": {
-            "metavar": "COLUMN",
-            "help": "In place of a law: the number, or share, of a group's positives.",
-        },
-        "--label": {
-            "metavar": "COLUMN",
-            "help": "Whether a group keeps the law, 1 or 0, as bags are labelled.",
-        },
-        "--positive-by": {
-            "metavar": "COLUMN",
-            "help": "Larger in positive rows, for laws that tell no class.",
-        },
-        "--learner": {
-            "default": "auto",
-            "metavar": "NAME",
-            "help": "auto, student, linear or network.",
-        },
-        "--seed": {"type": int, "default": 0},
-    }
-    command(fit, source=source, **own, **pictures, **{"--size": size})
-    command(
-        predict,
-        "--out",
-        model={"type": Path, "help": "The folder that fit wrote."},
-        source=source,
-        **pictures,
+        ),
     )
-    return parser
+    _add_config(command)
+
+
+def _verify_arguments(command: Parser) -> None:
+    command.add_argument("--runs", type=int, default=3, metavar="NUMBER", help="How many.")
+    command.add_argument("--seed", type=int, default=0, metavar="NUMBER", help="Seed of the draw.")
+    _add_config(command)
+
+
+# -- arguments of classifiers from files -----------------------------------------------------------
+
+
+def _add_source(command: Parser) -> None:
+    """Add the files that a classifier reads, and how they are read."""
+    add = command.add_argument
+    add("source", help="A table (.csv, .tsv, .xlsx, .parquet), .npz, or a folder of pictures.")
+    add("--table", type=Path, metavar="FILE", help="Groups of pictures that lie together.")
+    add("--file", default="file", metavar="COLUMN", help="The table's column of file names.")
+    add(
+        "--sep",
+        metavar="CHARACTER",
+        help="What divides the cells of a table: ; or tab, for instance.",
+    )
+    add("--decimal", choices=(".", ","), help="The decimal sign of a table.")
+    add("--encoding", metavar="NAME", help="The encoding of a table, such as utf-8 or cp1252.")
+    add(
+        "--missing",
+        nargs="+",
+        action="extend",
+        metavar="TEXT",
+        help="What stands for a missing value.",
+    )
+    add(
+        "--dates",
+        choices=("day-first", "month-first"),
+        help="What stands first in dates such as 03/04/2025.",
+    )
+    add(
+        "--sheet",
+        metavar="NAME",
+        help="The sheet of an .xlsx file, by its name or place; default: the first.",
+    )
+    add("--fill", action="store_true", help="Read names of groups downwards, below merged cells.")
+
+
+def _fit_arguments(command: Parser) -> None:
+    _add_source(command)
+    add = command.add_argument
+    add("--out", type=Path, required=True, metavar="DIR", help="The folder to write.")
+    add(
+        "--group",
+        nargs="+",
+        metavar="COLUMN",
+        default=["group"],
+        help=(
+            "Ids of groups, missing for unlabeled rows; of several columns, all together name a "
+            "group."
+        ),
+    )
+    add(
+        "--drop",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="COLUMN",
+        help="Columns to leave out.",
+    )
+    add(
+        "--size",
+        nargs=2,
+        type=int,
+        metavar=("HEIGHT", "WIDTH"),
+        help="Size that pictures are scaled to.",
+    )
+    _add_rule(command)
+    add("--learner", default="auto", metavar="NAME", help="auto, student, linear or network.")
+    add("--seed", type=int, default=0, metavar="NUMBER", help="Seed of all that is drawn.")
+
+
+def _add_rule(command: Parser) -> None:
+    """Add what is known of the groups."""
+    add = command.add_argument
+    add(
+        "--prior",
+        type=float,
+        metavar="SHARE",
+        help="Share of positives in the unlabeled rows; by default it is estimated.",
+    )
+    add("--guess-prior", action="store_true", help="Guess the prior if the groups do not tell it.")
+    add(
+        "--broken",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="Share of the groups that break the law.",
+    )
+    add(
+        "--dominant",
+        choices=("positive", "negative"),
+        default="positive",
+        help="The class that half of a group or more has.",
+    )
+    add(
+        "--law",
+        metavar="LAW",
+        help="dominant (default), at-least-1, exactly-1, between-1-2 or similar.",
+    )
+    add(
+        "--count",
+        metavar="COLUMN",
+        help="In place of a law: the number, or share, of a group's positives.",
+    )
+    add(
+        "--label",
+        metavar="COLUMN",
+        help="Whether a group keeps the law, 1 or 0, as bags are labelled.",
+    )
+    add(
+        "--positive-by",
+        metavar="COLUMN",
+        help=(
+            "A column whose values are larger in positive rows. Laws such as similar say which "
+            "rows are of one class, not which class."
+        ),
+    )
+
+
+def _predict_arguments(command: Parser) -> None:
+    command.add_argument("model", type=Path, help="The folder that fit wrote.")
+    _add_source(command)
+    command.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="The table to write: .csv or .parquet.",
+    )
+
+
+ARGUMENTS: dict[Callable[[Any], int | None], Callable[[Parser], None]] = {
+    dataset: _dataset_arguments,
+    labels: _labels_arguments,
+    sheet: _sheet_arguments,
+    split: _split_arguments,
+    train: _train_arguments,
+    trace: _number_arguments,
+    retrain: _number_arguments,
+    verify: _verify_arguments,
+    fit: _fit_arguments,
+    predict: _predict_arguments,
+}
 
 
 def _json(schema: Mapping[str, Any], text: str) -> Any:

@@ -95,25 +95,28 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
     ``mnist/replacement-without/m2/n10000/prior0.5/abs``.
     """
     name = f"/{name}".rpartition("/runs/")[2].removesuffix(".parquet").strip("/")
-    parse_run(name)
-    shipped, *others = sorted(
-        REPOSITORY.glob("config/*.yaml"), key=lambda file: (file.stem != "reference", file)
-    )
-    choices = [list(config)] if config else [[shipped], [], *([file] for file in others)]
+    run = parse_run(name)  # a mistake in the name itself comes before all others
     mistakes = []
-    for files in choices:
+    for files in [list(config)] if config else _shipped_configurations():
         try:
             plan = Plan(load_config(files)).with_own_images()
             return plan, plan.find_runs(name), files
         except UserError as error:
             mistakes.append(error)
-    if not config and (reading := reading_plan(parse_run(name))):
+    if config:
+        raise mistakes[0]
+    if reading := reading_plan(run):
         return reading, reading.find_runs(name), []
-    raise (
-        mistakes[0]
-        if config
-        else UserError(f"{mistakes[0]} (--config FILE names a configuration of your own)")
-    )
+    raise UserError(f"{mistakes[0]} (--config FILE names a configuration of your own)")
+
+
+def _shipped_configurations() -> list[list[Path]]:
+    """Return the files of each configuration to look in: the shipped runs' first, then the paper's,
+    which needs no file beside `config.yaml`.
+    """
+    reference = REPOSITORY / "config" / "reference.yaml"
+    others = sorted({*reference.parent.glob("*.yaml")} - {reference})
+    return [[reference], [], *([file] for file in others)]
 
 
 def finished(plan: Plan, runs: Sequence[Run], files: Sequence[Path] = ()) -> Cell:

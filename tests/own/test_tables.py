@@ -347,3 +347,19 @@ def test_the_preprocessing_is_part_of_the_classifier_and_of_its_file(tmp_path):
     answers = pd.read_parquet(tmp_path / "answers.parquet")
     assert np.array_equal(answers["answer"], python.predict(data.rows))
     assert np.array_equal(answers["probability"], python.predict_proba(data.rows)[:, 1].round(9))
+
+
+@pytest.mark.parametrize(("first", "is_read"), [("1.5", True), ("", False)])
+def test_a_row_of_units_has_no_number(tmp_path, first, is_read):
+    """It is passed over with a line. A first row with a number in it is a row like others."""
+    lines = ["group,width,height,weight", f",mm,mm,{first}"]
+    lines += [f"g{row // 2},{row}.5,{row},{2 * row}" for row in range(6)]
+    lines += [f",{row}.5,{row},{2 * row}" for row in range(6)]
+    path = tmp_path / "sizes.csv"
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+    groups = read_groups(path, "group")
+
+    assert len(groups.rows) == 12 + is_read
+    passed_over = [note for note in groups.account.notes if "units (mm, mm)" in note]
+    assert len(passed_over) == 1 - is_read

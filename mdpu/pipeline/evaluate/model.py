@@ -55,7 +55,8 @@ class Model:
 
     def __init__(self, panel: Panel, trials: int = TRIALS) -> None:
         self.panel = panel
-        self.published = trials
+        self.n_published = trials
+        # the methods' names, and each cell's place among them
         self.methods, self.method = np.unique(panel.cells["method"], return_inverse=True)
         same_method = self.method[:, None] == self.method
         self._same_method = same_method.astype(float)
@@ -67,7 +68,7 @@ class Model:
         self.alike = np.where(same_row, self.correlation, 0)
         self.alike = self.alike + np.eye(len(same_row))
 
-        # Of a normal law in place of Student's.
+        # Student's t has this variance; a normal distribution stands in for it.
         variance = self.variance * self.freedom / (self.freedom - 2)
         spread = variance / trials + self.error
         roots = np.sqrt(spread[:, :, None] * spread[:, None, :])
@@ -174,11 +175,11 @@ class Model:
 
         With a prior of one half, the paper divides by the number of trials, not by one less.
         """
-        counted = self.published - 1  # degrees of freedom of a published variance
+        counted = self.n_published - 1  # degrees of freedom of a published variance
         printed = np.maximum(np.atleast_2d(stds), ROUNDING)
         squares = printed[:, None] ** 2 / self.variance  # (P, R, C)
         usual = FACTOR * FACTORS
-        shrunk = usual + np.log(counted / self.published) / 2
+        shrunk = usual + np.log(counted / self.n_published) / 2
         normal = -(FACTORS**2) / 2
         weights = normal - scipy.special.logsumexp(normal) - np.log(2)
 

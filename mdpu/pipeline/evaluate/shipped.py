@@ -92,7 +92,7 @@ def shipped_runs(folder: Path) -> pd.DataFrame:
         tables.append(_described(selected, plan))
 
     plan = Plan({**load_config(), "name": NAME})
-    rest = dict(_named(stored.values(), Readings(plan.config)))
+    rest = dict(_runs_of_readings(stored.values(), Readings(plan.config)))
     tables.append(_described(rest, plan))
     described = [table for table in tables if len(table)]
     return pd.concat(described, ignore_index=True)
@@ -107,7 +107,7 @@ def _described(stored_runs: dict[Run, tuple[Stored, Path]], plan: Plan) -> pd.Da
     return describe_runs(metrics, accuracies, stored_runs, plan.config)
 
 
-def _named(
+def _runs_of_readings(
     runs: Iterable[tuple[Stored, Path]],
     readings: Readings,
 ) -> Iterator[tuple[Run, tuple[Stored, Path]]]:
