@@ -7,15 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from mdpu.data import TupleData
 from mdpu.law import Law
-from mdpu.learners.joint import (
-    JointObjective,
-    posteriors,
-    shifted,
-)
+from mdpu.learners.joint import JointObjective, posteriors, shifted
 from mdpu.randomness import Stream
 from mdpu.sample import Bags
 
@@ -24,52 +20,79 @@ from mdpu.sample import Bags
 def laws(draw):
     """Draw weights of a law of one to four members that lets something pass."""
     size = draw(st.integers(1, 4))
-    weights = np.array(
-        draw(st.lists(st.sampled_from([0.0, 0.2, 1.0]), min_size=size + 1, max_size=size + 1))
-    )
-    return np.maximum(weights, 0.01 * (np.arange(size + 1) == 0)) if not weights.any() else weights
+    weight = st.sampled_from([0.0, 0.2, 1.0])
+    weights = draw(st.lists(weight, min_size=size + 1, max_size=size + 1))
+    if not any(weights):
+        weights[0] = 0.01
+    return np.array(weights)
 
 
 def by_enumeration(weights, r):
     """Weight of each label vector of independent members with probabilities r, and the vectors."""
     labels = np.array(list(product([0, 1], repeat=len(r))))
-    return weights[labels.sum(axis=1)] * np.where(labels, r, 1 - r).prod(axis=1), labels
+    probabilities = np.where(labels, r, 1 - r).prod(axis=1)
+    return weights[labels.sum(axis=1)] * probabilities, labels
+
+
+def numeric_gradient(objective, scores):
+    return approx_fprime(scores, lambda x: objective(x)[0], 1e-7)
 
 
 @given(laws(), st.data())
 def test_q_and_posteriors_are_those_of_all_label_vectors(weights, data):
-    scores = np.array(
-        data.draw(st.lists(st.floats(-4, 4), min_size=len(weights) - 1, max_size=len(weights) - 1))
-    )
+    size = len(weights) - 1
+    drawn = data.draw(st.lists(st.floats(-4, 4), min_size=size, max_size=size))
+    scores = np.array(drawn)
+
+    q, posterior = posteriors(weights, scores[None])
+
     probabilities, labels = by_enumeration(weights, expit(scores))
-    q, g = posteriors(weights, scores[None])
-    assert q[0] == pytest.approx(probabilities.sum())
-    np.testing.assert_allclose(g[0], probabilities @ labels / probabilities.sum())
+    expected = probabilities.sum()
+    assert q[0] == pytest.approx(expected)
+    np.testing.assert_allclose(posterior[0], probabilities @ labels / expected)
 
 
-@pytest.mark.parametrize(
-    "law", [Law.dominant, lambda m: Law.exactly(m, 1), lambda m: Law.dominant(m).broken(0.1)]
-)
-def test_the_derivative_of_the_objective(law):
+def exactly_one(size):
+    return Law.exactly(size, 1)
+
+
+def dominant_with_broken(size):
+    return Law.dominant(size).broken(0.1)
+
+
+@pytest.mark.parametrize("law_of", [Law.dominant, exactly_one, dominant_with_broken])
+def test_the_derivative_of_the_objective(law_of):
     """Pairs and triples of which rows recur, also among the unlabeled ones."""
     generator = np.random.default_rng(0)
     tuples = generator.integers(20, size=(12, 3))
     tuples[:5, 2] = -1
-    bags = Bags.of(TupleData(tuples, generator.integers(20, size=15)), law)
+    unlabeled = generator.integers(20, size=15)
+    bags = Bags.of(TupleData(tuples, unlabeled), law_of)
     objective = JointObjective(bags, 0.35, 20, Stream(0, "groups"))
     scores = generator.standard_normal(20)
-    numeric = approx_fprime(scores, lambda x: objective(x)[0], 1e-7)
-    np.testing.assert_allclose(objective(scores)[1], numeric, atol=1e-6)
+
+    _, gradient = objective(scores)
+
+    np.testing.assert_allclose(gradient, numeric_gradient(objective, scores), atol=1e-6)
 
 
-def counted(seed=0, n=60):
+def counted(n=60):
     """Pairs and triples with bounds that partition their counts, of 40 rows."""
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     tuples = generator.integers(40, size=(n, 3))
     tuples[: n // 2, 2] = -1
+    data = TupleData(tuples, np.arange(1))
     low = generator.integers(2, size=n)
-    high = np.where(low == 0, 0, (tuples >= 0).sum(axis=1))
-    return TupleData(tuples, np.arange(1)), low, high
+    high = np.where(low == 0, 0, data.sizes)
+    return data, low, high
+
+
+def probability_of_counts(low, high, r):
+    """Return how likely low to high of the members are positive, which r are the chances of."""
+    no_law = np.ones(len(r) + 1)
+    probabilities, labels = by_enumeration(no_law, r)
+    count = labels.sum(axis=1)
+    return probabilities[(low <= count) & (count <= high)].sum()
 
 
 def test_complete_bags_have_the_log_loss_of_what_was_observed():
@@ -77,29 +100,31 @@ def test_complete_bags_have_the_log_loss_of_what_was_observed():
     bags = Bags.of(data, Law.dominant, (lowest, highest), complete=True)
     objective = JointObjective(bags, 0.35, 40, Stream(0, "groups"))
     scores = np.random.default_rng(1).standard_normal(40)
-    expected = 0.0
+
+    value, gradient = objective(scores)
+
+    seen = []
     for members, low, high in zip(data.tuples, lowest, highest, strict=True):
         r = expit(scores[members[members >= 0]])
-        probabilities, labels = by_enumeration(np.ones(len(r) + 1), r)
-        within = (low <= labels.sum(axis=1)) & (labels.sum(axis=1) <= high)
-        expected -= np.log(probabilities[within].sum()) / 60
-    value, gradient = objective(scores)
-    assert value == pytest.approx(expected) and objective.bag_loss(scores) == pytest.approx(
-        expected
-    )
-    np.testing.assert_allclose(
-        gradient, approx_fprime(scores, lambda x: objective(x)[0], 1e-7), atol=1e-6
-    )
+        seen.append(probability_of_counts(low, high, r))
+    expected = -np.log(seen).mean()
+    assert value == pytest.approx(expected)
+    assert objective.bag_loss(scores) == pytest.approx(expected)
+    np.testing.assert_allclose(gradient, numeric_gradient(objective, scores), atol=1e-6)
+
+
+def at_least_two(size):
+    return Law.at_least(size, 2)
 
 
 def test_a_constant_score_of_the_prior_has_the_loss_of_a_coin():
-    bags = Bags.of(
-        TupleData(np.arange(12).reshape(4, 3), np.arange(12, 20)), lambda m: Law.at_least(m, 2)
-    )
-    scores = np.full(20, np.log(0.4 / 0.6))
-    assert JointObjective(bags, 0.4, 20, Stream(0, "groups")).bag_loss(scores) == pytest.approx(
-        2 * np.log(2)
-    )
+    tuples = np.arange(12).reshape(4, 3)
+    data = TupleData(tuples, np.arange(12, 20))
+    bags = Bags.of(data, at_least_two)
+    objective = JointObjective(bags, 0.4, 20, Stream(0, "groups"))
+    scores = np.full(20, logit(0.4))
+    loss = objective.bag_loss(scores)
+    assert loss == pytest.approx(2 * np.log(2))
 
 
 def test_a_shift_gives_the_mean():
