@@ -19,13 +19,16 @@ APART = 2.5  # of the mean scores of both classes
 def drawn(size, variance, seed, prior=PRIOR, broken=0.0):
     """Scores of tuples from places and of unlabeled rows, their sample, and the true error rate."""
     rng = np.random.default_rng(seed)
-    labels = labels_of_groups(rng, N, size, 60 * N, prior, variance, broken)
-    labels = np.append(labels.ravel(), rng.random(UNLABELED) < prior)
+    members = labels_of_groups(rng, N, size, 60 * N, prior, variance, broken)
+    unlabeled = rng.random(UNLABELED) < prior
+    labels = np.append(members.ravel(), unlabeled)
     scores = rng.normal(size=len(labels)) + APART * (labels - 0.5)
-    tuples = np.arange(N * size).reshape(N, size)
-    sample = TupleData(tuples, np.arange(N * size, len(labels)))
-    rest = sample.unlabeled
-    return scores, sample, float(((scores > 0) != labels)[rest].mean())
+
+    row = np.arange(len(labels))
+    tuples = row[: N * size].reshape(N, size)
+    sample = TupleData(tuples, row[N * size :])
+    is_wrong = (scores > 0) != labels
+    return scores, sample, is_wrong[sample.unlabeled].mean()
 
 
 def judged(scores, sample, prior=PRIOR, rows=None, law_of=Law.dominant):
@@ -39,8 +42,10 @@ def judged(scores, sample, prior=PRIOR, rows=None, law_of=Law.dominant):
 def test_the_law_of_places_is_that_of_beta_binomial_counts(size):
     law = places.placed(Law.dominant(size), 0.3, 0.2)
     number = np.arange(size + 1)
-    expected = betabinom.pmf(number, size, 4 * 0.3, 4 * 0.7) * (2 * number >= size)
-    np.testing.assert_allclose(law.counts(0.3), expected / expected.sum(), atol=1e-12)
+    is_kept = 2 * number >= size
+    kept = is_kept * betabinom.pmf(number, size, 4 * 0.3, 4 * 0.7)
+    expected = kept / kept.sum()
+    np.testing.assert_allclose(law.counts(0.3), expected, atol=1e-12)
 
 
 def test_places_without_variance_are_the_law_itself():
@@ -53,8 +58,6 @@ def test_places_without_variance_are_the_law_itself():
 def test_broken_tuples_are_never_more_than_random_groups():
     law = places.with_broken(Law.dominant(2), 0.9, 0.5)  # one random pair of 100 breaks it
     assert law.counts(0.9)[0] <= binom.pmf(0, 2, 0.9)
-    within = places.with_broken(Law.dominant(3), 0.4, 0.1)
-    assert within.counts(0.4)[:2].sum() == pytest.approx(0.1)
 
 
 def test_draws_by_the_law_are_seldom_taken_for_places():
@@ -89,14 +92,17 @@ def test_the_dominant_class_may_be_the_negative_one():
 
 
 def test_tuples_of_several_sizes_are_judged_together():
-    scores, sample, truth = drawn(5, 0.5, seed=2)
-    tuples = sample.tuples.copy()
-    more, others, _ = drawn(3, 0.5, seed=3)
-    triples = np.full((N, 5), -1)
-    triples[:, :3] = others.tuples + len(scores)
-    unlabeled = np.append(sample.unlabeled, others.unlabeled + len(scores))
-    both = TupleData(np.concatenate([tuples, triples]), unlabeled)
+    scores, quintuples, truth = drawn(5, 0.5, seed=2)
+    more, triples, _ = drawn(3, 0.5, seed=3)
+    first = len(scores)
+    padded = np.full((N, 5), -1)
+    padded[:, :3] = triples.tuples + first
+    tuples = np.concatenate([quintuples.tuples, padded])
+    unlabeled = np.append(quintuples.unlabeled, triples.unlabeled + first)
+    both = TupleData(tuples, unlabeled)
+
     verdict, _ = judged(np.append(scores, more), both)
+
     assert verdict.shares_differ
     assert verdict.error.low <= truth <= verdict.error.high
 
@@ -119,19 +125,23 @@ def test_columns_of_the_class_are_not_alike():
     """Classes of members go along negatively, so a column that tells them is not that of a
     place.
     """
-    said = 0
     for seed in range(5):
         scores, sample, _ = drawn(3, 0.0, seed)
-        rows = np.random.default_rng(seed).normal(size=(len(scores), 3)) + scores[:, None]
-        said += judged(scores, sample, rows=rows)[0].columns_differ
-    assert said == 0
+        noise = np.random.default_rng(seed).normal(size=(3, len(scores)))
+        columns = noise + scores
+        verdict, _ = judged(scores, sample, rows=columns.T)
+        assert not verdict.columns_differ
 
 
 def test_where_the_law_itself_makes_members_alike_columns_say_nothing():
     scores, sample, _ = drawn(2, 0.0, seed=5)
-    rows = np.random.default_rng(5).normal(size=(len(scores), 2))
-    rows[: 2 * N] += np.repeat(rows[:N], 2, axis=0)
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(len(scores), 2))
+    shared = rng.normal(size=(N, 2))
+    rows[sample.tuples] += shared[:, None]
+
     verdict, _ = judged(scores, sample, rows=rows, law_of=Law.similar)
+
     assert verdict.chance == 1
     assert verdict.columns == ()
 
@@ -158,8 +168,14 @@ def test_a_model_that_tells_no_rows_apart_tells_no_places():
     scores, sample, _ = drawn(2, 0.0, seed=8)
     folds = np.arange(len(scores)) // 2 % 5
     error = estimated_risk(scores > 0, sample, PRIOR, Law.dominant, 0.95)
-    for values in (np.ones(len(scores)), 10.0 * folds, scores + 10 * folds):
+    equal = np.ones(len(scores))
+    for values in (equal, 10 * folds, scores + 10 * folds):
         held = places.HeldOut(values, sample, Law.dominant, error, PRIOR, folds=folds)
         verdict = places.judge_places(held, None)
         assert not verdict.shares_differ
         assert not verdict.columns_differ
+
+
+def test_broken_tuples_are_the_share_that_is_asked_for():
+    law = places.with_broken(Law.dominant(3), 0.4, 0.1)
+    assert law.counts(0.4)[:2].sum() == pytest.approx(0.1)

@@ -1,6 +1,7 @@
 """What the figures show: the right means, bands, panels and marks, drawn the same each time."""
 
 import re
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,25 +43,25 @@ def close_figures():
 
 
 def accuracies(ns=(10000,), losses=("logistic",), methods=METHODS, sizes=(2, 3)) -> pd.DataFrame:
-    rng = np.random.default_rng(0)
+    cells = product(DATASETS, sizes, ns, methods, losses, (1, 2, 3))
     runs = [
         Run(dataset, "base", size, n, "0.5", method, loss, seed)
-        for dataset in DATASETS
-        for size in sizes
-        for n in ns
-        for method in methods
-        for loss in losses
-        for seed in (1, 2, 3)
+        for dataset, size, n, method, loss, seed in cells
     ]
-    return pd.DataFrame([{**vars(run), "accuracy": rng.uniform(50, 90)} for run in runs])
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(runs).assign(accuracy=rng.uniform(50, 90, len(runs)))
+
+
+def on_pairs_of_mnist(methods, epochs) -> pd.DataFrame:
+    table = histories(methods, epochs)
+    return table[(table["dataset"] == "mnist") & (table["tuple_size"] == 2)]
 
 
 def histories(methods=METHODS, epochs=5) -> pd.DataFrame:
     table = accuracies(methods=methods)
-    frames = [
-        table.assign(epoch=epoch, risk=table["accuracy"] / 100, accuracy=table["accuracy"] / 100)
-        for epoch in range(1, epochs + 1)
-    ]
+    share = table["accuracy"] / 100
+    table = table.assign(risk=share, accuracy=share)
+    frames = [table.assign(epoch=epoch) for epoch in range(1, epochs + 1)]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -70,64 +71,83 @@ SIDES = np.tile(np.array([1, -1], dtype=np.int8), 100)
 
 def wrong_priors() -> pd.DataFrame:
     """The assumed prior is off by 0.2 in the first trial, right in the second, and so on."""
-    return accuracies(methods=ALL).assign(
-        prior_offset=lambda rows: rows["seed"].map({1: -0.2, 2: 0.0, 3: 0.2})
-    )
+    table = accuracies(methods=ALL)
+    return table.assign(prior_offset=table["seed"].map({1: -0.2, 2: 0.0, 3: 0.2}))
 
 
 def setting(tuple_size):
-    images = np.random.default_rng(0).integers(0, 256, (len(SIDES), 6, 6), dtype=np.uint8)
-    return setting_figure(images, setting_parts(SIDES, tuple_size, 0.5, 60), "Noise")
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (len(SIDES), 6, 6), dtype=np.uint8)
+    parts = setting_parts(SIDES, tuple_size, 0.5, 60)
+    return setting_figure(images, parts, "Noise")
 
 
 def named_lines(axis):
     return {line.get_label(): line for line in axis.lines}
 
 
+def first_words(axes):
+    return [axis.get_title().split(",")[0] for axis in axes]
+
+
 def test_accuracy_against_n_has_a_panel_per_dataset_and_tuple_size():
     table = accuracies(ns=(2000, 4000, 12000))
     axes = line_figure(table, DATASETS, "n").axes
-    assert [axis.get_title().split(",")[0] for axis in axes] == ["MNIST", "SVHN"] * 2
-    assert ["pairs" in axis.get_title() for axis in axes] == [True, True, False, False]
-    chosen = table[
-        (table["dataset"] == "svhn") & (table["tuple_size"] == 3) & (table["method"] == "abs")
-    ]
-    by_n = chosen.groupby("n")["accuracy"]
-    line = named_lines(axes[3])["ABS"]
-    assert list(line.get_xdata()) == [2000, 4000, 12000]
-    np.testing.assert_allclose(line.get_ydata(), by_n.mean())
-    band = axes[3].collections[METHODS.index("abs")].get_paths()[0].vertices
-    assert band[:, 1].max() == pytest.approx((by_n.mean() + by_n.std()).max())
-    assert band[:, 1].min() == pytest.approx((by_n.mean() - by_n.std()).min())
+    assert first_words(axes) == ["MNIST", "SVHN"] * 2
+    of_pairs = ["pairs" in axis.get_title() for axis in axes]
+    assert of_pairs == [True, True, False, False]
 
 
 def shown_texts(figure):
     return [text.get_text().replace("\n", " ") for text in figure.findobj(Text) if text.get_text()]
 
 
+def test_lines_against_n_are_means_of_trials_with_a_band_of_their_deviation():
+    table = accuracies(ns=(2000, 4000, 12000))
+    axis = line_figure(table, DATASETS, "n").axes[3]
+
+    chosen = table.query("dataset == 'svhn' and tuple_size == 3 and method == 'abs'")
+    trials = chosen.groupby("n")["accuracy"]
+    mean = trials.mean()
+    deviation = trials.std()
+    line = named_lines(axis)["ABS"]
+    assert list(line.get_xdata()) == [2000, 4000, 12000]
+    np.testing.assert_allclose(line.get_ydata(), mean)
+
+    band = axis.collections[METHODS.index("abs")]
+    heights = band.get_paths()[0].vertices[:, 1]
+    assert heights.max() == pytest.approx((mean + deviation).max())
+    assert heights.min() == pytest.approx((mean - deviation).min())
+
+
 def test_the_axis_of_accuracy_against_n_holds_the_whole_bands():
     """Also where one trial lies far from the others."""
-    table = accuracies(ns=(2000, 4000), sizes=(2,)).query("dataset == 'mnist'")
-    table["accuracy"] = table["accuracy"].where(table["seed"] > 1, 10.0)
-    (axis,) = line_figure(table, {"mnist": "MNIST"}, "n").axes
+    table = accuracies(ns=(2000, 4000), sizes=(2,))
+    table.loc[table["seed"] == 1, "accuracy"] = 10.0
+    axis = line_figure(table, DATASETS, "n").axes[0]
+
     bottom, top = axis.get_ylim()
     for band in axis.collections:
         heights = band.get_paths()[0].vertices[:, 1]
         assert bottom < heights.min() < heights.max() < top
 
 
-def test_the_curves_fill_their_panel_and_a_control_far_above_is_named_over_it():
-    table = histories(methods=["ure", "supervised"], epochs=50).query(
-        "dataset == 'mnist' and tuple_size == 2"
-    )
-    trial = 0.80 + 0.01 * table["seed"]
-    table["accuracy"] = np.where(table["method"] == "supervised", 0.98, trial)
-    figure = curves_figure(table, {"mnist": "MNIST"})
-    bottom, top = figure.axes[1].get_ylim()
-    assert 80 < bottom < 81 < 83 < top < 84
-    assert "Supervised 98.0 ↑" in shown_texts(figure)
+def names_in_legend(figure):
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["URE"]
+    return [text.get_text() for text in legend.get_texts()]
+
+
+def test_the_curves_fill_their_panel_and_a_control_far_above_is_named_over_it():
+    table = on_pairs_of_mnist(["ure", "supervised"], epochs=50)
+    trial = 0.80 + 0.01 * table["seed"]
+    table["accuracy"] = trial.where(table["method"] == "ure", 0.98)
+    figure = curves_figure(table, {"mnist": "MNIST"})
+
+    bottom, top = figure.axes[1].get_ylim()
+    assert 80 < bottom < 81
+    assert 83 < top < 84
+    assert "Supervised 98.0 ↑" in shown_texts(figure)
+    assert names_in_legend(figure) == ["URE"]
 
 
 def test_the_caption_of_losses_says_that_the_printed_ramp_learns_nothing():
@@ -149,50 +169,56 @@ def test_only_below_a_figure_on_the_papers_images_stand_those_that_it_lacks(name
 
 
 def test_curves_are_running_means_of_each_trial_and_of_all_and_the_legend_has_what_is_drawn():
-    noisy = histories(methods=["ure", "chance"], epochs=100).query("dataset == 'mnist'")
-    noise = 0.1 * np.random.default_rng(0).random(len(noisy))
-    noisy["accuracy"] = np.where(noisy["method"] == "chance", 0.1, 0.8 + noise)
-    figure = curves_figure(noisy, {"mnist": "MNIST"})
-    line = named_lines(figure.axes[2])["URE"]
-    own = noisy.query("dataset == 'mnist' and tuple_size == 2 and method == 'ure'")
-    by_epoch = own.pivot(index="epoch", columns="seed", values="accuracy")
-    expected = 100 * by_epoch.rolling(9, center=True, min_periods=1).mean().mean(axis=1)
+    table = on_pairs_of_mnist(["ure", "chance"], epochs=100)
+    noise = np.random.default_rng(0).random(len(table))
+    accuracy = 0.8 + 0.1 * noise
+    table["accuracy"] = np.where(table["method"] == "chance", 0.1, accuracy)
+    figure = curves_figure(table, {"mnist": "MNIST"})
+
+    trials = table[table["method"] == "ure"]
+    mean = 100 * trials.groupby("epoch")["accuracy"].mean()
+    expected = mean.rolling(9, center=True, min_periods=1).mean()
+    line = named_lines(figure.axes[1])["URE"]
     np.testing.assert_allclose(line.get_ydata(), expected.loc[line.get_xdata()])
-    (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["URE"]
+    assert names_in_legend(figure) == ["URE"]
     assert "Chance 10.0 ↓" in shown_texts(figure)
 
 
 def test_accuracy_along_the_size_of_tuples_names_n_and_draws_controls_without_a_band():
-    (axis,) = line_figure(
-        accuracies(methods=["abs", "supervised"]), {"mnist": "MNIST"}, "tuple_size"
-    ).axes
+    table = accuracies(methods=["abs", "supervised"])
+    axis = line_figure(table, DATASETS, "tuple_size").axes[0]
     assert axis.get_title() == "MNIST, $n$ = 10,000, $\\pi_+ = 0.5$"
     assert list(named_lines(axis)["Supervised"].get_xdata()) == [2, 3]
     assert len(axis.collections) == 1
 
 
+def test_points_of_losses_are_means_of_trials_with_bars_of_their_deviation():
+    table = accuracies(losses=tuple(LOSS_STYLES))
+    axis = loss_figure(table, DATASETS).axes[1]
+    chosen = table.query("tuple_size == 2 and method == 'abs'")
+    by_loss = chosen.groupby(["loss", "dataset"])["accuracy"]
+
+    for loss, container in zip(LOSS_STYLES, axis.containers, strict=True):
+        assert container.get_label() == LOSSES[loss].title
+        points, _, (bars,) = container
+        places = points.get_xdata().tolist()
+        np.testing.assert_allclose(places, by_loss.mean()[loss])
+        ends = np.array(bars.get_segments())[..., 0]
+        half = np.ptp(ends, axis=1) / 2
+        np.testing.assert_allclose(half, by_loss.std()[loss])
+
+
 def test_losses_stand_side_by_side_in_a_panel_per_method_and_tuple_size():
     table = accuracies(losses=tuple(LOSS_STYLES))
     axes = loss_figure(table, DATASETS).axes
-    assert [axis.get_title().split(",")[0] for axis in axes] == ["URE", "ABS"] * 2
-    places = {}
-    for container in axes[1].containers:
-        points, _, (bars,) = container
-        loss = next(name for name, known in LOSSES.items() if known.title == container.get_label())
-        chosen = table[
-            (table["loss"] == loss) & (table["tuple_size"] == 2) & (table["method"] == "abs")
-        ]
-        by_dataset = chosen.groupby("dataset")["accuracy"]
-        np.testing.assert_allclose(np.asarray(points.get_xdata(), float), by_dataset.mean())
-        spread = [(segment[1, 0] - segment[0, 0]) / 2 for segment in bars.get_segments()]
-        np.testing.assert_allclose(spread, by_dataset.std())
-        places[loss] = np.asarray(points.get_ydata(), float)
-    assert list(places) == list(LOSS_STYLES)
+    assert first_words(axes) == ["URE", "ABS"] * 2
+
     # A dataset's points lie nearer to each other than to the next dataset's.
-    heights = np.array(list(places.values()))
-    assert (np.ptp(heights, axis=0) < 0.5).all()
-    assert np.allclose(heights.mean(axis=0), [0, -1])
+    containers = axes[1].containers
+    heights = [points.get_ydata() for points, *_ in containers]
+    distances = np.ptp(heights, axis=0)
+    assert distances.max() < 0.5
+    assert np.allclose(np.mean(heights, axis=0), [0, -1])
 
 
 def plain(formula: str) -> str:
@@ -205,52 +231,63 @@ def plain(formula: str) -> str:
     return text
 
 
+@pytest.mark.parametrize("label", [1, -1])
 @pytest.mark.parametrize("name", LOSSES)
-def test_a_written_formula_is_the_function_beside_it(name):
-    formula = sympy.sympify(plain(LOSSES[name].formula))
+def test_a_written_formula_is_the_function_beside_it(name, label):
+    loss = LOSSES[name]
+    formula = sympy.sympify(plain(loss.formula)).subs("t", label)
     scores = np.linspace(-3, 3, 61)
-    for label in (1, -1):
-        written = [float(formula.subs({"t": label, "z": score})) for score in scores]
-        computed = LOSSES[name](torch.tensor(scores), label)
-        np.testing.assert_allclose(computed, written, atol=1e-12)
+    written = [float(formula.subs("z", score)) for score in scores]
+    computed = loss(torch.tensor(scores), label)
+    np.testing.assert_allclose(computed, written, atol=1e-12)
 
 
-def test_the_figure_of_losses_draws_the_code_and_shows_ramps_dead_gradient():
-    positive, negative, slope = losses_figure().axes
-    for name, loss in TABLE_I.items():
-        for axis, label in ((positive, 1), (negative, -1)):
-            line = named_lines(axis)[loss.title]
-            np.testing.assert_allclose(
-                line.get_ydata(), loss(torch.tensor(line.get_xdata()), label), err_msg=name
-            )
-    slopes = {
-        title: (line.get_xdata(), line.get_ydata()) for title, line in named_lines(slope).items()
-    }
-    misclassified = slopes["Ramp"][0] < 0
-    inside = (slopes["Ramp"][0] > 0) & (slopes["Ramp"][0] < 1)
-    assert (slopes["Ramp"][1][misclassified] == 0).all()
-    assert (slopes["Ramp"][1][inside] == -1).all()
-    assert (slopes["Hinge"][1][misclassified] == -1).all()
+def test_the_figure_of_losses_draws_the_code():
+    positive, negative, _ = losses_figure().axes
+    for axis, label in ((positive, 1), (negative, -1)):
+        lines = named_lines(axis)
+        for loss in TABLE_I.values():
+            scores, values = lines[loss.title].get_data()
+            np.testing.assert_allclose(values, loss(torch.tensor(scores), label))
+
+
+def test_the_figure_of_losses_shows_ramps_dead_gradient():
+    lines = named_lines(losses_figure().axes[2])
+    scores = lines["Ramp"].get_xdata()
+    misclassified = scores < 0
+    inside = (scores > 0) & (scores < 1)
+
+    slopes = lines["Ramp"].get_ydata()
+    assert (slopes[misclassified] == 0).all()
+    assert (slopes[inside] == -1).all()
+    assert (lines["Hinge"].get_ydata()[misclassified] == -1).all()
 
 
 @pytest.mark.parametrize("tuple_size", [2, 3, 5])
 def test_what_the_setting_says_of_its_images_is_true(tuple_size):
     parts = setting_parts(SIDES, tuple_size, 0.5, 100)
     assert list(parts) == ["MDPU", "PU", "LLP", "SU", "UU"]
+
     for group in parts["MDPU"][:2]:
         assert len(group.images) == tuple_size
         assert SIDES[group.images].sum() >= 0
-    assert (SIDES[parts["PU"][0].images] == 1).all()
+
+    labelled = parts["PU"][0]
+    assert (SIDES[labelled.images] == 1).all()
+
     for bag in parts["LLP"]:
-        assert (
-            bag.known.split()
-            == f"{(SIDES[bag.images] == 1).sum()} of {tuple_size} positive".split()
-        )
-    assert [set(SIDES[pair.images]) for pair in parts["SU"][:2]] == [{1}, {-1}]
-    for own in parts["UU"]:
-        assert (SIDES[own.images] == 1).mean() == pytest.approx(
-            float(own.known.removeprefix("prior "))
-        )
+        positive = (SIDES[bag.images] == 1).sum()
+        known = " ".join(bag.known.split())
+        assert known == f"{positive} of {tuple_size} positive"
+
+    positives, negatives = parts["SU"][:2]
+    assert {*SIDES[positives.images]} == {1}
+    assert {*SIDES[negatives.images]} == {-1}
+
+    for part in parts["UU"]:
+        share = (SIDES[part.images] == 1).mean()
+        prior = float(part.known.removeprefix("prior "))
+        assert share == pytest.approx(prior)
 
 
 LAWS = {
@@ -260,60 +297,79 @@ LAWS = {
 }
 
 
-def cells_of_laws(
-    methods=("ure", "bag-em", "bag-relu", "supervised"), diverged: int = 0
-) -> pd.DataFrame:
+PRIORS = {"dominant": "0.4", "exactly-1": "0.4", "similar": "0.5"}
+
+
+REACHED = {"ure": 80.0, "bag-em": 90.0, "bag-relu": 95.0, "supervised": 97.0}
+
+
+def cells_of_laws(diverged: int = 0) -> pd.DataFrame:
     """At 1/2 similar pairs name no class and have no risk of members; their second trial of three
-    ends swapped.
+    ends swapped. Bag EM is at 20 percent on triples.
     """
-    reached = {"ure": 80.0, "bag-em": 90.0, "bag-relu": 95.0, "supervised": 97.0}
-    rows = [
-        {
-            **vars(Run(dataset, "base", size, 100, prior, method, "logistic", seed, law)),
-            "accuracy": accuracy,
-        }
-        for dataset in DATASETS
-        for (law, size), prior in zip(LAWS, ("0.4", "0.4", "0.5"), strict=True)
-        for method in methods
-        for seed in (1, 2, 3)
-        for accuracy in [reached[method] + seed - (size == 3 and method == "bag-em") * 70]
-        if (prior, method) != ("0.5", "ure")
+    runs = [
+        Run(dataset, "base", size, 100, PRIORS[law], method, "logistic", seed, law)
+        for dataset, (law, size), method, seed in product(DATASETS, LAWS, REACHED, (1, 2, 3))
     ]
-    table = pd.DataFrame(rows).assign(first_epoch=1, last_epoch=5)
-    lost = (table["method"] == "bag-relu") & (table["seed"] == diverged)
-    table["accuracy"] = table["accuracy"].mask(lost)
-    swapped = (table["law"] == "similar") & (table["seed"] == 2)
-    return law_cells(
-        table.assign(accuracy=table["accuracy"].mask(swapped, 100 - table["accuracy"])), LAWS, 0.95
-    )
+    table = pd.DataFrame(runs)
+    table = table[(table["law"] != "similar") | (table["method"] != "ure")]
+    table = table.assign(first_epoch=1, last_epoch=5)
+
+    accuracy = table["method"].map(REACHED) + table["seed"]
+    is_low = (table["tuple_size"] == 3) & (table["method"] == "bag-em")
+    accuracy = accuracy.mask(is_low, accuracy - 70)
+    is_lost = (table["method"] == "bag-relu") & (table["seed"] == diverged)
+    accuracy = accuracy.mask(is_lost)
+    is_swapped = (table["law"] == "similar") & (table["seed"] == 2)
+    accuracy = accuracy.mask(is_swapped, 100 - accuracy)
+    return law_cells(table.assign(accuracy=accuracy), LAWS, 0.95)
+
+
+def on_mnist(cells):
+    return cells[cells["dataset"] == "mnist"].set_index(["law", "method"])
 
 
 def test_cells_of_laws_have_intervals_information_and_the_lead_of_bag_relu():
-    cells = cells_of_laws().query("dataset == 'mnist'").set_index(["law", "method"])
+    cells = on_mnist(cells_of_laws())
     shown = cells.loc[("dominant", "ure")]
-    assert (shown["mean"], shown["family"], shown["above"]) == (82.0, "marginal", 15.0)
+    assert shown["mean"] == 82.0
+    assert shown["family"] == "marginal"
     # t, two degrees of freedom
     assert shown["high"] - 82 == 82 - shown["low"] == pytest.approx(4.302653 / 3**0.5)
-    assert shown["above_high"] - 15 == pytest.approx(2.776445 * (2 / 3) ** 0.5)  # Welch's, four
-    assert (shown["joint"], shown["marginal"]) == pytest.approx((1.044, 0.659), abs=1e-3)
-    assert cells.loc[("similar", "supervised"), "mean"] == 99.0
-    fewer = (
-        cells_of_laws(diverged=3)
-        .query("dataset == 'mnist' and law == 'dominant' and method == 'ure'")
-        .iloc[0]
-    )
-    ends = welch_interval(Trials(96.5, 0.5**0.5, 2), Trials(82.0, 1.0, 3), 0.95)
-    assert (fewer["above_low"], fewer["above_high"]) == pytest.approx(ends)
-    assert cells.loc[("similar", "supervised"), "marginal"] == pytest.approx(0, abs=1e-9)
+    assert shown["above"] == 15.0
+    # Welch's t, four degrees of freedom
+    assert shown["above_high"] - 15 == pytest.approx(2.776445 * (2 / 3) ** 0.5)
+    assert shown["joint"] == pytest.approx(1.044, abs=1e-3)
+    assert shown["marginal"] == pytest.approx(0.659, abs=1e-3)
+
+    without_names = cells.loc[("similar", "supervised")]
+    assert without_names["mean"] == 99.0
+    assert without_names["marginal"] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_trial_that_diverged_widens_the_interval_of_the_lead():
+    shown = on_mnist(cells_of_laws(diverged=3)).loc[("dominant", "ure")]
+    reference = Trials(96.5, 0.5**0.5, 2)
+    ends = welch_interval(reference, Trials(82.0, 1.0, 3), 0.95)
+    assert (shown["above_low"], shown["above_high"]) == pytest.approx(ends)
 
 
 def test_settings_of_laws_stand_by_the_gain_of_the_joint_law_those_without_a_risk_of_members_last():
     axis = laws_figure(cells_of_laws(), DATASETS).axes[0]
     titles = [text.get_text() for text in axis.get_yticklabels()]
-    assert titles == ["dominant triples", "exactly 1 of 3", "similar pairs, $\\pi_+ = 0.5$"]
-    edge = {line.get_label(): line.get_xdata() for line in axis.lines}
-    assert sorted(edge["Bag EM"]) == [50, 50, 92]  # swapped classes lie beyond the left edge
-    assert sorted(edge["URE"]) == [82, 82]
+    assert titles == [
+        "dominant triples",
+        "exactly 1 of 3",
+        "similar pairs, $\\pi_+ = 0.5$",
+    ]
+    lines = named_lines(axis)
+    assert sorted(lines["Bag EM"].get_xdata()) == [50, 50, 92]  # swapped: beyond the left edge
+    assert sorted(lines["URE"].get_xdata()) == [82, 82]
+
+
+def curves_with_controls():
+    table = histories(methods=["ure", "supervised", "chance"])
+    return curves_figure(table, DATASETS)
 
 
 FIGURES = {
@@ -324,35 +380,22 @@ FIGURES = {
     "losses": losses_figure,
     "curves": lambda: curves_figure(histories(), DATASETS),
     "setting": lambda: setting(5),
-    "curves and controls": lambda: curves_figure(
-        histories(methods=["ure", "supervised", "chance"]), DATASETS
-    ),
+    "curves and controls": curves_with_controls,
 }
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_fits_a_paper_and_its_labels_can_be_read(name, tmp_path):
+def test_a_figure_fits_a_paper_and_its_labels_can_be_read(name):
     """A column or a page wide, not higher than a page, 8 pt, and no label touches another or leaves
     the figure.
-
-    What is seen on paper is seen in the dark too.
     """
     figure = FIGURES[name]()
     assert touching(figure) == []
     width, height = figure.get_size_inches()
     assert width in (COLUMN, PAGE)
     assert height <= 9.0
-    assert {text.get_fontsize() for text in figure.findobj(Text) if is_shown(text, figure)} <= {
-        7,
-        8,
-    }
-    save_figure(figure, tmp_path / "figure.svg", tmp_path / "figure.pdf")
-    for colour in set(
-        re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", (tmp_path / "figure.svg").read_text())
-    ):
-        dark = DARK.get(colour, colour)
-        seen = contrast(colour, "#ffffff") >= 3
-        assert not seen or contrast(dark, DARK["#ffffff"]) >= 3, colour
+    shown = [text for text in figure.findobj(Text) if is_shown(text, figure)]
+    assert {text.get_fontsize() for text in shown} <= {7, 8}
 
 
 def test_a_figure_is_the_same_files_each_time_whatever_a_users_defaults(tmp_path):
@@ -365,3 +408,15 @@ def test_a_figure_is_the_same_files_each_time_whatever_a_users_defaults(tmp_path
     with plt.rc_context({"font.size": 20, "axes.facecolor": "pink"}):
         assert save("second") == first
     assert [content[:4] for content in first] == [b"<?xm", b"%PDF"]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_what_is_seen_on_paper_is_seen_in_the_dark_too(name, tmp_path):
+    drawing = tmp_path / "figure.svg"
+    save_figure(FIGURES[name](), drawing, tmp_path / "figure.pdf")
+    colours = re.findall(r"(?:fill|stroke): (#[0-9a-f]{6})", drawing.read_text())
+    assert colours
+    for colour in {*colours}:
+        is_seen = contrast(colour, "#ffffff") >= 3
+        in_the_dark = contrast(DARK.get(colour, colour), DARK["#ffffff"])
+        assert not is_seen or in_the_dark >= 3, colour
