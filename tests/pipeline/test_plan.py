@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections import defaultdict
 from operator import attrgetter
 
 import pytest
@@ -85,45 +86,59 @@ def test_what_names_no_run_is_refused(text):
 
 def test_runs_are_the_grid_with_overlaps_once():
     plan = Plan(config())
-    grid = itertools.product(["0.4", "0.5"], ["ure", "abs"], ["logistic"], [1, 2])
+    places = [("flat", 2, 30), ("deep", 2, 20), ("flat", 3, 30)]
+    grid = itertools.product(places, ["0.4", "0.5"], ["ure", "abs"], [1, 2])
     expected = {
-        Run(dataset, "base", size, n, *point)
-        for point in grid
-        for dataset, size, n in [("flat", 2, 30), ("deep", 2, 20), ("flat", 3, 30)]
+        Run(dataset, "base", size, n, prior, method, "logistic", seed)
+        for (dataset, size, n), prior, method, seed in grid
     }
     assert set(plan.runs) == expected
     assert len(plan.runs) == len(expected) == 24
-    assert {name: len(e.runs) for name, e in plan.experiments.items()} == {
-        "first": 16,
-        "second": 16,
-    }
-    assert sorted(run for cell in plan.cells.values() for run in cell) == list(plan.runs)
-    assert all(len(cell) == 2 for cell in plan.cells.values())
+    counts = {name: len(experiment.runs) for name, experiment in plan.experiments.items()}
+    assert counts == {"first": 16, "second": 16}
+
+
+def trials(plan, experiment):
+    """Return the method and the seed of each run on the flat dataset, and of each on the deep."""
+    runs = plan.experiment(experiment).runs
+    on_flat = {(run.method, run.seed) for run in runs if run.dataset == "flat"}
+    on_deep = {(run.method, run.seed) for run in runs if run.dataset == "deep"}
+    return on_flat, on_deep
+
+
+SEEDS = {"default": [1], "abs": [1, 2, 3]}
+
+
+def test_the_runs_of_cells_are_those_of_the_plan():
+    plan = Plan(config())
+    assert sorted(itertools.chain(*plan.cells.values())) == list(plan.runs)
+    assert {len(cell) for cell in plan.cells.values()} == {2}
 
 
 def test_a_method_may_have_trials_of_its_own():
-    seed = {"default": [1], "abs": [1, 2, 3]}
-    plan = Plan(config(datasets=["flat"], **{FIRST + "seed": seed}))
-    found = {(run.method, run.seed) for run in plan.experiment("first").runs}
-    assert found == {("ure", 1), ("abs", 1), ("abs", 2), ("abs", 3)}
+    overlay = {FIRST + "seed": SEEDS}
+    plan = Plan(config(datasets=["flat"], **overlay))
+    on_flat, _ = trials(plan, "first")
+    assert on_flat == {("ure", 1), ("abs", 1), ("abs", 2), ("abs", 3)}
     # The split of a cell holds the trials of all methods.
-    assert set(plan.drawing("flat/base/m2/n30/prior0.4")["trials"]) == {"1", "2", "3", "4", "5"}
+    drawing = plan.drawing("flat/base/m2/n30/prior0.4")
+    assert set(drawing["trials"]) == {"1", "2", "3", "4", "5"}
 
 
 def test_a_dataset_may_have_trials_of_its_own_and_they_come_first():
-    seed = {"default": [1], "abs": [1, 2, 3], "deep": [7]}
-    plan = Plan(config(**{FIRST + "seed": seed}))
-    found = {(run.dataset, run.method, run.seed) for run in plan.experiment("first").runs}
-    assert {one for one in found if one[0] == "deep"} == {("deep", "ure", 7), ("deep", "abs", 7)}
-    assert ("flat", "abs", 3) in found
+    plan = Plan(config(**{FIRST + "seed": SEEDS | {"deep": [7]}}))
+    on_flat, on_deep = trials(plan, "first")
+    assert on_deep == {("ure", 7), ("abs", 7)}
+    assert ("abs", 3) in on_flat
 
 
 def test_an_experiments_seeds_take_the_place_of_all_of_the_axes():
-    plan = Plan(
-        config(axes__seed={"default": [1], "abs": [1, 2, 3]}, **{FIRST + "seed": {"default": [4]}})
-    )
-    assert {run.seed for run in plan.experiment("first").runs} == {4}
-    assert {run.seed for run in plan.experiment("second").runs if run.method == "abs"} == {1, 2, 3}
+    seed = {"default": [4]}
+    plan = Plan(config(axes__seed=SEEDS, **{FIRST + "seed": seed}))
+    for on_dataset in trials(plan, "first"):
+        assert on_dataset == {("ure", 4), ("abs", 4)}
+    on_flat, _ = trials(plan, "second")
+    assert on_flat == {("ure", 1), ("abs", 1), ("abs", 2), ("abs", 3)}
 
 
 @pytest.mark.parametrize("name", ["reference", "own-split", "laws", "bags"])
@@ -164,12 +179,11 @@ def test_a_variant_overrides_the_protocol_and_base_does_not():
     expected = {"n": 30, "n_unlabeled": 30, "replacement": True, "overlap": True, "broken": 0.0}
     assert plan.protocol.sampling("base", 2, 30) == expected
     assert plan.protocol.sampling("three-n", 2, 30) == {**expected, "n_unlabeled": 90}
+
     settings = plan.protocol.settings("base", "mlp")
-    assert (settings.epochs, list(settings.architecture["hidden"]), settings.batch_size) == (
-        3,
-        [8],
-        10,
-    )
+    assert settings.epochs == 3
+    assert settings.batch_size == 10
+    assert list(settings.architecture["hidden"]) == [8]
 
 
 @pytest.mark.parametrize(
@@ -181,22 +195,22 @@ def test_n_counts_tuples_or_their_members(counts, size, expected):
     assert plan.protocol.sampling("base", size, 30)["n_unlabeled"] == 15
 
 
-def test_a_variant_departs_in_the_keys_in_which_it_differs():
-    plan = Plan(config(definitions__variants=VARIANTS))
-    assert (
-        plan.protocol.departures("base", ["mlp", "resnet34"])
-        == plan.protocol.departures("adam", ["mlp"])
-        == []
-    )
-    assert plan.protocol.departures("three-n", ["mlp"]) == [Departure("n_unlabeled", "n", "3n")]
-    assert plan.protocol.departures("stem", ["mlp"]) == []
-    assert plan.protocol.departures("stem", ["mlp", "resnet34"]) == [
-        Departure("stem", "cifar", "imagenet")
-    ]
-    assert {one.key: one.value for one in plan.protocol.departures("both", ["mlp"])} == {
-        "overlap": "false",
-        "hidden": "[8, 8]",
-    }
+BOTH = ["mlp", "resnet34"]
+
+
+@pytest.mark.parametrize(
+    ("variant", "networks", "departures"),
+    [
+        ("base", BOTH, []),
+        ("adam", ["mlp"], []),
+        ("three-n", ["mlp"], [Departure("n_unlabeled", "n", "3n")]),
+        ("stem", ["mlp"], []),
+        ("stem", BOTH, [Departure("stem", "cifar", "imagenet")]),
+    ],
+)
+def test_a_variant_departs_in_the_keys_in_which_it_differs(variant, networks, departures):
+    protocol = Plan(config(definitions__variants=VARIANTS)).protocol
+    assert protocol.departures(variant, networks) == departures
 
 
 # -- keys -----------------------------------------------------------------------------------------
@@ -254,45 +268,27 @@ def test_a_variants_runs_have_the_keys_of_a_protocol_that_is_the_same():
     assert sorted(variant.values()) == sorted(protocol.values())
 
 
-def test_the_precision_is_the_networks_unless_a_variant_names_one():
+@pytest.mark.parametrize(
+    ("variant", "of_mlp", "of_resnet"),
+    [
+        ("base", "float32", "tf32"),
+        ("rounded", "bfloat16", "bfloat16"),
+        ("exact", "float32", "float32"),
+        ("both", "bfloat16", "float32"),
+    ],
+)
+def test_the_precision_is_the_networks_unless_a_variant_names_one(variant, of_mlp, of_resnet):
+    rounded = {"precision": "bfloat16"}
+    exact = {"networks": {"resnet34": {"precision": "float32"}}}
     variants = {
         "base": None,
-        "rounded": {"training": {"precision": "bfloat16"}},
-        "exact": {"training": {"networks": {"resnet34": {"precision": "float32"}}}},
-        "both": {
-            "training": {
-                "precision": "bfloat16",
-                "networks": {"resnet34": {"precision": "float32"}},
-            }
-        },
+        "rounded": {"training": rounded},
+        "exact": {"training": exact},
+        "both": {"training": rounded | exact},
     }
     protocol = Plan(config(definitions__variants=variants)).protocol
-    found = {
-        name: [protocol.settings(name, net).precision for net in ("mlp", "resnet34")]
-        for name in variants
-    }
-    assert found == {
-        "base": ["float32", "tf32"],
-        "rounded": ["bfloat16", "bfloat16"],
-        "exact": ["float32", "float32"],
-        "both": ["bfloat16", "float32"],
-    }
-
-
-def test_every_run_that_is_shipped_of_own_images_is_found():
-    plan = Plan(load_config(["config/own-split.yaml"]))
-    assert all(not plan.to_train(cell) for cell in plan.cells)
-
-
-def test_a_compiled_training_has_a_key_of_its_own_and_a_perceptron_is_not_compiled():
-    plain, compiled = (
-        Plan(config(datasets=["deep"], protocol__training__networks__resnet34__compile=value))
-        for value in (False, True)
-    )
-    assert all(plain.key(run) != compiled.key(run) for run in plain.runs)
-    assert "compile" not in plain.spec(plain.runs[0].cell)["settings"]
-    with pytest.raises(UserError, match=r"networks\.mlp"):
-        Plan(config(protocol__training__networks__mlp__compile=True))
+    assert protocol.settings(variant, "mlp").precision == of_mlp
+    assert protocol.settings(variant, "resnet34").precision == of_resnet
 
 
 def test_own_images_have_keys_once_their_checksum_is_known(tmp_path):
@@ -317,16 +313,6 @@ def test_own_images_have_keys_once_their_checksum_is_known(tmp_path):
     assert key({"flat": one}) == key(sha256=one) != key({"flat": two})
 
 
-def test_what_a_job_needs_is_plain_json_and_says_the_law():
-    law = {"definitions__laws": {"mine": [0, 0.5, 1]}, FIRST + "law": ["mine", "exactly-1"]}
-    plan = Plan(config(**law))
-    cells = [cell for cell in plan.cells if cell.startswith("flat/base/m2-")]
-    found = {plan.spec(cell)["sampling"]["law"] for cell in cells}
-    assert found == {"0,0.5,1", "exactly-1"}
-    for cell in plan.cells:
-        assert json.loads(json.dumps(plan.spec(cell))) == plan.spec(cell)
-
-
 def test_a_cell_whose_runs_are_shipped_needs_no_training(tmp_path):
     plan = Plan(config(datasets=["flat"]))
     cell, (first, second) = next(iter(plan.cells.items()))
@@ -340,18 +326,52 @@ def test_a_cell_whose_runs_are_shipped_needs_no_training(tmp_path):
     assert Plan(config(datasets=["flat"], shipped=None)).to_train(cell) == [first, second]
 
 
+def test_a_variant_departs_in_values_as_the_configuration_writes_them():
+    protocol = Plan(config(definitions__variants=VARIANTS)).protocol
+    departures = protocol.departures("both", ["mlp"])
+    values = {departure.key: departure.value for departure in departures}
+    assert values == {"overlap": "false", "hidden": "[8, 8]"}
+
+
+def test_a_compiled_training_has_a_key_of_its_own():
+    compile_key = "protocol__training__networks__resnet34__compile"
+    plain = Plan(config(datasets=["deep"], **{compile_key: False}))
+    compiled = Plan(config(datasets=["deep"], **{compile_key: True}))
+    for run in plain.runs:
+        assert plain.key(run) != compiled.key(run)
+    assert "compile" not in plain.spec(plain.runs[0].cell)["settings"]
+
+
+def test_a_perceptron_is_not_compiled():
+    with pytest.raises(UserError, match=r"networks\.mlp"):
+        Plan(config(protocol__training__networks__mlp__compile=True))
+
+
+def test_what_a_job_needs_says_the_law():
+    laws = {"definitions__laws": {"mine": [0, 0.5, 1]}, FIRST + "law": ["mine", "exactly-1"]}
+    plan = Plan(config(datasets=["flat"], experiments=["first"], **laws))
+    told = {plan.spec(cell)["sampling"]["law"] for cell in plan.cells}
+    assert told == {"0,0.5,1", "exactly-1"}
+
+
+def test_what_a_job_needs_is_plain_json():
+    plan = Plan(config())
+    for cell in plan.cells:
+        spec = plan.spec(cell)
+        assert json.loads(json.dumps(spec)) == spec
+
+
 def test_the_paper_is_what_the_paper_states():
     plan = Plan(load_config())
-    assert [one.kind for one in plan.experiments.values()].count("table") == 4
-    cells = {
-        (run.dataset, run.tuple_size, run.n, run.prior) for run in plan.runs if run.method == "relu"
-    }
-    assert {prior for *_, prior in cells} == {"0.4", "0.5", "0.6"}
-    assert {n for dataset, _, n, _ in plan.table_rows if dataset == "mnist"} == {10000, 12000}
-    assert {n for dataset, _, n, _ in plan.table_rows if dataset == "emnist-balanced"} == {
-        4000,
-        5000,
-    }
+    kinds = [experiment.kind for experiment in plan.experiments.values()]
+    assert kinds.count("table") == 4
+    assert {run.prior for run in plan.runs if run.method == "relu"} == {"0.4", "0.5", "0.6"}
+
+    sizes = defaultdict(set)
+    for dataset, _, n, _ in plan.table_rows:
+        sizes[dataset].add(n)
+    assert sizes["mnist"] == {10000, 12000}
+    assert sizes["emnist-balanced"] == {4000, 5000}
     assert len(plan.table_rows) == 9 * 2 * 2 * 3
 
 

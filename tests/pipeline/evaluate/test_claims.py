@@ -1,6 +1,5 @@
 """The claims: quotes that are in the paper, cases that can fail, and the paper's own numbers."""
 
-import itertools
 import re
 
 import numpy as np
@@ -23,25 +22,29 @@ RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
 REPORTING = {"average_last": 2, "test_prior": "natural"}
 
 
+CELLS = {
+    "dataset": "mnist",
+    "variant": "base",
+    "tuple_size": 2,
+    "n": 10000,
+    "prior": "0.5",
+    "loss": "logistic",
+    "law": "dominant",
+    "std": 1.0,
+    "trials": 3,
+}
+
+
 def cells(*rows, **common):
     """Return a summary with one cell per (method, mean), and what else all share."""
-    base = {
-        "dataset": "mnist",
-        "variant": "base",
-        "tuple_size": 2,
-        "n": 10000,
-        "prior": "0.5",
-        "loss": "logistic",
-    }
-    base |= {"law": "dominant", "std": 1.0, "trials": 3}
-    return pd.DataFrame(
-        [{**base, **common, "method": method, "mean": mean} for method, mean in rows]
-    )
+    table = pd.DataFrame(rows, columns=["method", "mean"])
+    return table.assign(**CELLS | common)
 
 
 def evidence(*frames, runs=None, **others):
     """Return cells as evidence of runs, of which none has a history unless `runs` are given."""
-    runs = facts(history(accuracy=[50], risk=[1.0]))[:0] if runs is None else runs
+    if runs is None:
+        runs = facts(history(accuracy=[50], risk=[1.0]))[:0]
     return Evidence(pd.concat(frames, ignore_index=True), RULE, runs, **others)
 
 
@@ -56,13 +59,12 @@ def checked(of):
 
 
 def history(method="ure", seed=1, accuracy=(), risk=(), objective=None, variant="base"):
+    if objective is None:
+        objective = risk
+    columns = {"accuracy": np.array(accuracy) / 100, "risk": risk, "objective": objective}
+    epochs = pd.DataFrame({"epoch": range(1, len(risk) + 1), **columns})
     run = Run("mnist", variant, 2, 10000, "0.5", method, "logistic", seed)
-    columns = {
-        "accuracy": np.array(accuracy) / 100,
-        "risk": risk,
-        "objective": risk if objective is None else objective,
-    }
-    return pd.DataFrame({"epoch": range(1, len(risk) + 1), **columns}).assign(**vars(run))
+    return epochs.assign(**vars(run))
 
 
 def facts(*histories):
@@ -78,26 +80,24 @@ def test_every_quote_stands_in_the_paper(name):
     assert CLAIMS[name].quote in plain
 
 
+def count_better(mean, methods, others):
+    """Return in how many rows and methods a mean is above that of all others of the row."""
+    count = 0
+    for row in {key[:3] for key in mean}:
+        best = max(mean[(*row, method)] for method in others)
+        count += sum(mean[(*row, method)] > best for method in methods)
+    return count
+
+
 def test_the_papers_numbers_by_an_independent_count():
     """Counted with plain loops over the 504 cells."""
+    columns = published_cells()[["table", "prior", "dataset", "method", "published_mean"]]
+    mean = {tuple(key): value for *key, value in columns.itertuples(index=False)}
     paper = checked(paper_evidence(RULE))["paper"]
-    keys = ["table", "prior", "dataset", "method"]
-    mean = {
-        tuple(row[:-1]): row[-1]
-        for row in published_cells()[[*keys, "published_mean"]].itertuples(index=False)
-    }
-    rows = {key[:3] for key in mean}
-    better = sum(
-        mean[(*row, method)] > mean[(*row, "ure")] for row in rows for method in ("relu", "abs")
-    )
+
+    better = count_better(mean, ("relu", "abs"), ("ure",))
     assert paper["corrected-beats-ure"] == f"{better} of 168" == "167 of 168"
-    proposed = ("ure", "relu", "abs")
-    above = sum(
-        mean[(*row, method)]
-        > max(mean[(*row, baseline)] for baseline in ("siamese", "contrastive", "kmeans"))
-        for row in rows
-        for method in proposed
-    )
+    above = count_better(mean, ("ure", "relu", "abs"), ("siamese", "contrastive", "kmeans"))
     assert paper["proposed-beat-baselines"] == f"{above} of 252" == "241 of 252"
     assert set(paper[["ure-overfits", "loss-hardly-matters"]]) == {"not in its numbers"}
 
@@ -182,21 +182,33 @@ def test_a_claim_about_cells_holds_case_by_case(name, frames, outcome):
     assert held(name, evidence(*frames)) == outcome
 
 
-def test_the_pass_rate_by_chance_is_that_of_noise():
-    """Cells whose methods, losses, sizes and priors make no difference."""
-    random = np.random.default_rng(3)
-    datasets = [f"d{number}" for number in range(60)]
-    axes = itertools.product(datasets, (2, 3), (2000, 4000), ("0.4", "0.5"))
-    rows = pd.DataFrame(axes, columns=["dataset", "tuple_size", "n", "prior"])
-    trained = [("base", method) for method in METHODS]
-    trained += [("unlabeled 2n", method) for method in METHODS[:3]]
-    keys = rows.merge(pd.DataFrame(trained, columns=["variant", "method"]), how="cross")
-    trials = random.normal(80, 1, (len(keys), 3))
-    means = trials.mean(axis=1)
-    stds = trials.std(axis=1, ddof=1)
-    noise = keys.assign(loss="logistic", law="dominant", mean=means, std=stds, trials=3)
+TRAINED = [
+    *(("base", method) for method in METHODS),
+    *(("unlabeled 2n", method) for method in METHODS[:3]),
+]
 
-    table, _ = check_claims(evidence(noise), paper_evidence(RULE))
+
+def cells_of_noise(datasets=60):
+    """Return cells whose methods, losses, sizes and priors make no difference."""
+    axes = {
+        "dataset": range(datasets),
+        "tuple_size": [2, 3],
+        "n": [2000, 4000],
+        "prior": ["0.4", "0.5"],
+        "trained": TRAINED,
+    }
+    keys = pd.MultiIndex.from_product(axes.values(), names=axes).to_frame(index=False)
+    keys[["variant", "method"]] = keys.pop("trained").tolist()
+
+    random = np.random.default_rng(3)
+    trials = random.normal(80, 1, (len(keys), 3))
+    std = trials.std(axis=1, ddof=1)
+    return keys.assign(loss="logistic", law="dominant", mean=trials.mean(axis=1), std=std, trials=3)
+
+
+def test_the_pass_rate_by_chance_is_that_of_noise():
+    noise = evidence(cells_of_noise())
+    table, _ = check_claims(noise, paper_evidence(RULE))
     tested = table[table["by_chance"].notna() & (table["ours_cases"] >= 100)]
     assert len(tested) >= 8
     for row in tested.to_dict("records"):
@@ -217,25 +229,28 @@ def test_single_trials_are_checked_seed_by_seed():
         ("0.5", "ure"): [70, 70, 70],
         ("0.5", "relu"): [75, 75, np.nan],
     }
-    trials = pd.concat(
-        cells((method, value), prior=prior).assign(seed=seed, accuracy=value)
-        for (prior, method), values in accuracies.items()
-        for seed, value in enumerate(values, start=1)
-    )
-    means = trials.groupby([*CELL], as_index=False).agg(
-        mean=("accuracy", "mean"), std=("accuracy", "std")
-    )
-    found = evidence(means.assign(trials=3), trials=trials[[*AXES, "accuracy"]])
-    rows = checked(found)
+    frames = []
+    for (prior, method), values in accuracies.items():
+        rows = [(method, value) for value in values]
+        frames.append(cells(*rows, prior=prior).assign(seed=[1, 2, 3]))
+    trials = pd.concat(frames).rename(columns={"mean": "accuracy"})
+    by_cell = trials.groupby([*CELL], as_index=False)["accuracy"]
+    summary = by_cell.agg(["mean", "std"]).assign(trials=3)
+
+    rows = checked(evidence(summary, trials=trials[[*AXES, "accuracy"]]))
+
     row = rows.loc["corrected-beats-ure"]
-    assert (row["ours"], row["trials"]) == ("2 of 2", 3)
+    assert row["ours"] == "2 of 2"
+    assert row["trials"] == 3
     assert row["trial_rate"] == pytest.approx(4 / 6)  # a trial that diverged does not hold
-    assert [row["trial_low"], row["trial_high"]] == pytest.approx(
-        share_interval([2, 1, 1], [2, 2, 2], 0.95)
-    )
+    low, high = share_interval([2, 1, 1], [2, 2, 2], 0.95)
+    assert row["trial_low"] == pytest.approx(low)
+    assert row["trial_high"] == pytest.approx(high)
     assert re.fullmatch(r"67 % \(\d+ to \d+\)", row["in_single_trials"])
+
     significant = rows.loc["corrected-beats-ure-significantly"]
-    assert significant[["trials", "in_single_trials"]].tolist() == [0, "counted, not tested"]
+    assert significant["trials"] == 0
+    assert significant["in_single_trials"] == "counted, not tested"
 
 
 @pytest.mark.parametrize(
@@ -260,68 +275,107 @@ def test_a_claim_fares_in_one_word(rate, chance, interval, expected):
     )
 
 
+FALLS = [
+    cells(("ure", 80), ("relu", 80), ("abs", 80), n=2000),
+    cells(("ure", 78), ("relu", 79), ("abs", 85), n=4000),
+    cells(("ure", 85), ("relu", 78), ("abs", 82), n=6000),
+]
+
+
+LOST = cells(("ure", 78), ("relu", np.nan), ("abs", 85), n=4000)
+
+
+STEADIER = "corrected-is-steadier-over-n"
+
+
 def test_steadiness_over_n_compares_the_largest_falls():
     """URE falls by 2 once, ReLU by 1 twice, ABS by 3 once."""
-    frames = [
-        cells(("ure", 80), ("relu", 80), ("abs", 80), n=2000),
-        cells(("ure", 78), ("relu", 79), ("abs", 85), n=4000),
-        cells(("ure", 85), ("relu", 78), ("abs", 82), n=6000),
-    ]
-    steadier = CLAIMS["corrected-is-steadier-over-n"]
-    cases = steadier.check(evidence(*frames)).set_index("method")
-    assert cases.loc["abs", ["left", "right", "holds"]].tolist() == [3, 2, False]
-    assert cases.loc["relu", ["left", "right", "holds"]].tolist() == [1, 2, True]
-    assert len(steadier.check(evidence(frames[0]))) == 0
+    cases = CLAIMS[STEADIER].check(evidence(*FALLS)).set_index("method")
+    assert cases["left"].to_dict() == {"relu": 1, "abs": 3}
+    assert set(cases["right"]) == {2}
+    assert cases["holds"].to_dict() == {"relu": True, "abs": False}
 
-    lost = cells(("ure", 78), ("relu", np.nan), ("abs", 85), n=4000)
-    cases = steadier.check(evidence(frames[0], lost)).set_index("method")
-    assert dict(cases["holds"]) == {"abs": True, "relu": False}
+
+def test_steadiness_over_n_needs_two_sizes_and_no_mean_that_diverged():
+    assert held(STEADIER, evidence(FALLS[0])) == []
+    cases = CLAIMS[STEADIER].check(evidence(FALLS[0], LOST)).set_index("method")
+    assert cases["holds"].to_dict() == {"abs": True, "relu": False}
+
+
+GROWTH = [
+    cells(("ure", 80), ("abs", 80), n=2000, std=0.5),
+    cells(("ure", 81), ("abs", 85), n=6000, std=0.5),
+    cells(("ure", 82), ("abs", 90), n=10000, std=0.5),
+]
+
+
+STEEPER = "corrected-grows-more-steeply"
+
+
+SIGNIFICANTLY = "corrected-grows-significantly-more-steeply"
+
+
+# Of least squares, in points per 1,000 tuples.
+SLOPE_OF_URE = stats.linregress([2, 6, 10], [80, 81, 82]).slope
+
+
+SLOPE_OF_ABS = stats.linregress([2, 6, 10], [80, 85, 90]).slope
+
+
+def test_steeper_compares_slopes_of_least_squares():
+    growth = evidence(*GROWTH)
+    case = CLAIMS[STEEPER].check(growth).iloc[0]
+    assert case["left"] == pytest.approx(SLOPE_OF_ABS)
+    assert case["right"] == pytest.approx(SLOPE_OF_URE)
+    assert case["holds"]
+
+
+def test_steeper_needs_two_sizes():
+    assert held(STEEPER, evidence(GROWTH[0])) == []
 
 
 def test_steeper_is_significant_by_the_deviations_over_trials():
-    """Slopes are least squares, in points per 1,000 tuples."""
-    sizes = [2000, 6000, 10000]
-    frames = [
-        cells(("ure", 80), ("abs", 80), n=2000, std=0.5),
-        cells(("ure", 81), ("abs", 85), n=6000, std=0.5),
-        cells(("ure", 82), ("abs", 90), n=10000, std=0.5),
-    ]
-    slope_of_abs = 1000 * stats.linregress(sizes, [80, 85, 90]).slope
-    slope_of_ure = 1000 * stats.linregress(sizes, [80, 81, 82]).slope
-    steeper = CLAIMS["corrected-grows-more-steeply"]
-    case = steeper.check(evidence(*frames)).iloc[0]
-    assert case["left"] == pytest.approx(slope_of_abs)
-    assert case["right"] == pytest.approx(slope_of_ure)
+    """The variance of a slope of three equidistant means is 2 s^2 / (3 trials * 64), half of it
+    from each end.
+    """
+    parts = np.full(4, 0.5**2 / 3 / 64)
+    variance = parts.sum()
+    freedom = variance**2 / (parts**2 / 2).sum()
+    reach = stats.t.ppf(0.975, freedom) * variance**0.5
+
+    growth = evidence(*GROWTH)
+    case = CLAIMS[SIGNIFICANTLY].check(growth).iloc[0]
+
+    assert case["left"] == pytest.approx(SLOPE_OF_ABS - SLOPE_OF_URE - reach)
     assert case["holds"]
 
-    # The variance of a slope of three equidistant means is 2 s^2 / (3 trials * 64), half of it from
-    # each end.
-    parts = np.array([0.5**2 / 3 / 64] * 4)
-    freedom = parts.sum() ** 2 / (parts**2 / 2).sum()
-    reach = stats.t.ppf(0.975, freedom) * np.sqrt(parts.sum())
-    significantly = CLAIMS["corrected-grows-significantly-more-steeply"]
-    case = significantly.check(evidence(*frames)).iloc[0]
-    assert case["left"] == pytest.approx(slope_of_abs - slope_of_ure - reach)
-    assert case["holds"]
 
-    noisy = [frame.assign(std=10.0) for frame in frames]
-    assert held(significantly.name, evidence(*noisy)) == [False]
-    single = [frame.assign(std=np.nan, trials=1) for frame in frames]
-    assert held(significantly.name, evidence(*single)) == []
-    assert held(steeper.name, evidence(*single)) == [True]
-    assert held(steeper.name, evidence(single[0])) == []
+def test_steeper_is_not_significant_under_noise():
+    noisy = [frame.assign(std=10.0) for frame in GROWTH]
+    assert held(SIGNIFICANTLY, evidence(*noisy)) == [False]
+
+
+def test_single_trials_may_be_steeper_but_not_significantly():
+    frames = [frame.assign(std=np.nan, trials=1) for frame in GROWTH]
+    single = evidence(*frames)
+    assert held(SIGNIFICANTLY, single) == []
+    assert held(STEEPER, single) == [True]
+
+
+ACCURACY = [50, 60, 70, 80, 90, 90, 85, 84, 80, 70]
+
+
+RISK = np.array([1.0, 0.5, 0.1, 0.2, -0.1, 0.05, -0.3, -0.5, -0.9, -2.0])
 
 
 def test_facts_of_a_run():
-    accuracy = [50, 60, 70, 80, 90, 90, 85, 84, 80, 70]
-    risk = [1.0, 0.5, 0.1, 0.2, -0.1, 0.05, -0.3, -0.5, -0.9, -2.0]
-    run = facts(history(accuracy=accuracy, risk=risk, objective=np.abs(risk))).iloc[0]
-    windows = [np.mean(accuracy[max(0, end - 5) : end]) for end in range(1, 11)]
-    assert run["best"] == pytest.approx(max(windows))
+    epochs = history(accuracy=ACCURACY, risk=RISK, objective=abs(RISK))
+    run = facts(epochs).iloc[0]
+    assert run["best"] == pytest.approx((80 + 90 + 90 + 85 + 84) / 5)
     assert run["accuracy"] == pytest.approx(75)
     assert run["lowest_risk"] == -2.0
     assert run["lowest_objective"] == 0.05
-    correlation = stats.spearmanr(risk[4:], accuracy[4:]).statistic
+    correlation = stats.spearmanr(RISK[4:], ACCURACY[4:]).statistic
     assert run["risk_and_accuracy"] == pytest.approx(correlation)
 
 

@@ -70,100 +70,122 @@ def write(plan: Plan, files: list) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataF
     return read_table(layout.metrics), read_csv(layout.summary), read_csv(layout.runs)
 
 
-def test_runs_are_gathered_by_key_from_the_files_of_cells_and_from_packed_ones(plan, tmp_path):
-    """One file holds what belongs to another configuration, too, and one the same run in another
+@pytest.fixture
+def gathered(plan, tmp_path):
+    """Return what is gathered from the files of a cell and from packed ones, by its name.
+
+    One file holds what belongs to another configuration, too, and one the same run in another
     state.
     """
-    packed = tmp_path / "packed.parquet"
-    of_cell = tmp_path / "own.parquet"
     longer = Plan(config(datasets=["flat"], shipped=None, protocol__training__epochs=4))
     runs_of_both = [stored(plan, run) for run in plan.runs[3:]]
     runs_of_both += [stored(longer, run) for run in longer.runs]
+    packed = tmp_path / "packed.parquet"
     pack(packed, runs_of_both)
-    on_gpu = {"device": "GPU", "precision": "bfloat16"}
-    write_runs(of_cell, [stored(plan, run, **on_gpu) for run in plan.runs[:4]])
 
-    metrics, summary, runs = write(plan, [of_cell, packed])
-    axes = list(AXES)
-    assert list(metrics.columns)[: len(axes) + 2] == [*axes, "epoch", "accuracy"]
-    assert metrics.groupby(axes, sort=False).size().tolist() == [3] * len(plan.runs)
-    keys = metrics[axes].drop_duplicates().itertuples(index=False)
-    assert [Run(*key) for key in keys] == list(plan.runs)
-    first = metrics[metrics["epoch"] == 1]
-    assert first["accuracy"].tolist() == [0.1 * run.seed for run in plan.runs]
-    assert metrics["estimated_prior"].notna().equals(metrics["method"] == "abs")
+    on_gpu = {"device": "GPU", "precision": "bfloat16"}
+    of_cell = tmp_path / "own.parquet"
+    write_runs(of_cell, [stored(plan, run, **on_gpu) for run in plan.runs[:4]])
+    return write(plan, [of_cell, packed])
+
+
+def test_runs_are_gathered_by_key_in_the_order_of_the_plan(plan, gathered, tmp_path):
+    _, _, runs = gathered
     assert runs["run"].tolist() == [run.name for run in plan.runs]
     assert runs["key"].tolist() == [plan.key(run) for run in plan.runs]
-    assert runs["file"].tolist() == [str(of_cell)] * 4 + [str(packed)] * (len(runs) - 4)
-    assert runs["device"].tolist() == ["GPU"] * 4 + ["CPU"] * (len(runs) - 4)
     assert runs["risk"].tolist() == [run.seed for run in plan.runs]
+
+    of_cell = runs[:4]
+    assert set(of_cell["file"]) == {str(tmp_path / "own.parquet")}
+    assert set(of_cell["device"]) == {"GPU"}
+    packed = runs[4:]
+    assert set(packed["file"]) == {str(tmp_path / "packed.parquet")}
+    assert set(packed["device"]) == {"CPU"}
+
+
+def test_gathered_histories_have_the_axes_of_their_run(plan, gathered):
+    metrics, *_ = gathered
+    axes = list(AXES)
+    assert list(metrics.columns)[: len(axes) + 2] == [*axes, "epoch", "accuracy"]
+    keys = metrics[axes].drop_duplicates().itertuples(index=False)
+    assert [Run(*key) for key in keys] == list(plan.runs)
+    assert set(metrics.groupby(axes).size()) == {3}
+
+    first = metrics[metrics["epoch"] == 1]
+    assert first["accuracy"].tolist() == [0.1 * run.seed for run in plan.runs]
+    has_estimate = metrics["estimated_prior"].notna()
+    assert has_estimate.equals(metrics["method"] == "abs")
+
+
+def test_gathered_runs_are_summarized_by_cell(plan, gathered):
+    _, summary, _ = gathered
     assert len(summary) == len(plan.cells)
     assert set(summary["precision"]) == {"float32", "bfloat16"}
 
 
 def test_runs_of_methods_without_a_risk_are_gathered(plan, tmp_path):
+    path = tmp_path / "all.parquet"
     facts = {"device": "CPU", "precision": "float32", "date": "2026-01-01"}
     without_risk = []
     for run in plan.runs:
-        history = stored(plan, run).history.drop(columns="risk")
-        spec = plan.spec(run.cell)
-        without_risk.append(Stored.of(asked(spec, run.seed), history, **facts))
-    write_runs(tmp_path / "all.parquet", without_risk)
-    _, _, runs = write(plan, [tmp_path / "all.parquet"])
+        complete = stored(plan, run)
+        history = complete.history.drop(columns="risk")
+        without_risk.append(Stored.of(complete.about["asked"], history, **facts))
+    write_runs(path, without_risk)
+    _, _, runs = write(plan, [path])
     assert runs["risk"].isna().all()
 
 
 def test_a_cell_of_two_precisions_says_so(plan, tmp_path):
+    path = tmp_path / "all.parquet"
     precisions = {1: "float32", 2: "bfloat16"}
-    write_runs(
-        tmp_path / "all.parquet",
-        [stored(plan, run, precision=precisions[run.seed]) for run in plan.runs],
-    )
-    assert set(write(plan, [tmp_path / "all.parquet"])[1]["precision"]) == {MIXED}
+    write_runs(path, [stored(plan, run, precision=precisions[run.seed]) for run in plan.runs])
+    _, summary, _ = write(plan, [path])
+    assert set(summary["precision"]) == {MIXED}
 
 
 def test_a_run_whose_key_is_in_no_file_is_named(plan, tmp_path):
-    write_runs(tmp_path / "all.parquet", [stored(plan, run) for run in plan.runs[:-1]])
-    with pytest.raises(UserError, match=re.escape(plan.runs[-1].name)):
-        write(plan, [tmp_path / "all.parquet"])
+    path = tmp_path / "all.parquet"
+    *others, last = plan.runs
+    write_runs(path, [stored(plan, run) for run in others])
+    with pytest.raises(UserError, match=re.escape(last.name)):
+        write(plan, [path])
     assert not plan.layout.metrics.exists()
 
 
-def test_an_accuracy_is_the_mean_of_the_last_epochs_in_percent():
-    first = history(make_run(seed=1), [0.1, 0.5, 0.7])
-    second = history(make_run(seed=2), [0.1, 0.2, 0.9])
-    metrics = pd.concat([first, second])
-    last_two = run_accuracies(metrics, NATURAL)
-    assert last_two["accuracy"].tolist() == pytest.approx([60, 55])
-    assert last_two["first_epoch"].tolist() == [2, 2]
-    assert last_two["last_epoch"].tolist() == [3, 3]
-    last = run_accuracies(metrics, {**NATURAL, "average_last": 1})
-    assert last["accuracy"].tolist() == pytest.approx([70, 90])
-    everything = run_accuracies(metrics, {**NATURAL, "average_last": 50})
-    assert everything["accuracy"].tolist() == pytest.approx([130 / 3, 40])
-    assert everything["first_epoch"].tolist() == [1, 1]
+FOUR = history(make_run(seed=1), [0.1, 0.8, 0.8, 0.6])
 
 
-def test_all_epochs_and_the_best_one_are_other_readings_of_the_same_history():
-    first = history(make_run(seed=1), [0.1, 0.8, 0.8, 0.6])
-    second = history(make_run(seed=2), [0.1, 0.2, 0.3])
-    metrics = pd.concat([first, second])
-    everything = run_accuracies(metrics, {**NATURAL, "average_last": "all"})
-    assert everything["accuracy"].tolist() == pytest.approx([57.5, 20])
-    assert everything["first_epoch"].tolist() == [1, 1]
-    best = run_accuracies(metrics, {**NATURAL, "average_last": "best"})
-    assert best["accuracy"].tolist() == pytest.approx([80, 30])
-    assert best["first_epoch"].tolist() == [2, 3]
-    assert best["last_epoch"].tolist() == [2, 3]
-    assert list(best.columns) == list(everything.columns)
+THREE = history(make_run(seed=2), [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize(
+    ("average", "accuracies", "first", "last"),
+    [
+        (2, [70, 25], [3, 2], [4, 3]),
+        (1, [60, 30], [4, 3], [4, 3]),
+        (50, [57.5, 20], [1, 1], [4, 3]),
+        ("all", [57.5, 20], [1, 1], [4, 3]),
+        ("best", [80, 30], [2, 3], [2, 3]),
+    ],
+)
+def test_an_accuracy_is_a_mean_of_epochs_in_percent(average, accuracies, first, last):
+    reporting = {**NATURAL, "average_last": average}
+    runs = run_accuracies(pd.concat([FOUR, THREE]), reporting)
+    assert runs["accuracy"].tolist() == pytest.approx(accuracies)
+    assert runs["first_epoch"].tolist() == first
+    assert runs["last_epoch"].tolist() == last
 
 
 def test_a_matched_test_prior_reweights_the_two_rates():
-    metrics = history(make_run(prior="0.4"), [0.9, 0.9], [0.5, 1.0], [0.25, 0.5])
-    matched = run_accuracies(metrics, {"average_last": 2, "test_prior": "matched"})
+    true_positive_rates = [0.5, 1.0]
+    true_negative_rates = [0.25, 0.5]
+    metrics = history(make_run(), [0.9, 0.9], true_positive_rates, true_negative_rates)
+    natural = run_accuracies(metrics, NATURAL)
+    matched = run_accuracies(metrics, {**NATURAL, "test_prior": "matched"})
+    assert natural["accuracy"].tolist() == pytest.approx([90])
     # (0.4 * 0.5 + 0.6 * 0.25 + 0.4 * 1 + 0.6 * 0.5) / 2
     assert matched["accuracy"].tolist() == pytest.approx([52.5])
-    assert run_accuracies(metrics, NATURAL)["accuracy"].tolist() == pytest.approx([90])
 
 
 def test_a_cell_is_the_mean_and_sample_deviation_of_its_trials():
@@ -175,12 +197,13 @@ def test_a_cell_is_the_mean_and_sample_deviation_of_its_trials():
     cell = summarize(run_accuracies(metrics, NATURAL)).iloc[0]
     assert cell["mean"] == pytest.approx(statistics.mean(accuracies))
     assert cell["std"] == pytest.approx(statistics.stdev(accuracies))
-    assert (cell["trials"], cell["diverged"]) == (3, 0)
+    assert cell["trials"] == 3
+    assert cell["diverged"] == 0
 
 
 def summary_of(**means):
-    keys = [{axis: getattr(make_run(method), axis) for axis in CELL} for method in means]
-    return pd.DataFrame(keys).assign(mean=list(means.values()))
+    cells = pd.DataFrame(map(make_run, means))[[*CELL]]
+    return cells.assign(mean=list(means.values()))
 
 
 @pytest.mark.parametrize(
@@ -223,9 +246,11 @@ def test_numbers_are_confirmed_when_every_expected_cell_that_was_run_is_within_i
     "spoil", [lambda table: table.drop(columns="tolerance"), lambda table: table[:0]]
 )
 def test_a_table_of_expected_numbers_of_another_shape_is_refused(tmp_path, spoil):
-    spoil(summary_of(abs=80.0).assign(tolerance=1.0)).to_csv(tmp_path / "expected.csv", index=False)
+    path = tmp_path / "expected.csv"
+    summary = summary_of(abs=80.0)
+    spoil(summary.assign(tolerance=1.0)).to_csv(path, index=False)
     with pytest.raises(UserError, match="expected"):
-        verify(summary_of(abs=80.0), tmp_path / "expected.csv")
+        verify(summary, path)
 
 
 def test_the_published_tables_have_504_cells_in_84_rows_with_one_bold_each():
@@ -247,17 +272,17 @@ def test_the_published_tables_have_504_cells_in_84_rows_with_one_bold_each():
 
 
 def test_a_cell_of_ours_stands_beside_the_papers_only_where_the_paper_has_it():
-    keys = [
+    runs = [
         make_run("ure"),
         Run("mnist", "other", 2, 10000, "0.4", "ure", "logistic", 1),
         Run("mnist", "base", 2, 10000, "0.4", "ure", "ramp", 1),
         Run("digits", "base", 2, 400, "0.4", "ure", "logistic", 1),
     ]
-    cells = pd.DataFrame([{axis: getattr(run, axis) for axis in CELL} for run in keys]).assign(
-        mean=88.0
-    )
-    found = beside_published(cells, {"mnist": "mnist"})
-    assert len(found) == 4
-    assert found["published_mean"].tolist()[0] == 87.91
-    assert found["difference"].tolist()[0] == pytest.approx(88 - 87.91)
-    assert found["published_mean"].isna().tolist() == [False, True, True, True]
+    cells = pd.DataFrame(runs)[[*CELL]].assign(mean=88.0)
+    beside = beside_published(cells, {"mnist": "mnist"})
+    assert len(beside) == 4
+    assert beside["published_mean"].isna().tolist() == [False, True, True, True]
+
+    first = beside.iloc[0]
+    assert first["published_mean"] == 87.91
+    assert first["difference"] == pytest.approx(88 - 87.91)

@@ -27,12 +27,10 @@ EPOCHS = ("last-ten", "all", "last", "best")
 def test_the_first_value_of_a_choice_is_the_protocols():
     for choice in READINGS.choices:
         first, *others = READINGS.values(choice)
-        assert (
-            merge(CONFIG["protocol"], READINGS.changes({choice: first})["protocol"])
-            == CONFIG["protocol"]
-        )
+        usual = READINGS.changes({choice: first})
+        assert merge(CONFIG["protocol"], usual["protocol"]) == CONFIG["protocol"]
         for value in others:
-            assert READINGS.changes({choice: value}) != READINGS.changes({choice: first})
+            assert READINGS.changes({choice: value}) != usual
     assert READINGS.named["protocol"] == READINGS.protocol
     assert READINGS.name(READINGS.named["literal"]) == "epochs all, letters all-26"
 
@@ -71,9 +69,10 @@ def specs(**changes):
         "datasets": ["mnist"],
         "experiments": ["table2"],
         "axes": {"prior": [0.5], "variant": ["mine"]},
+        "definitions": {"variants": {"mine": changes}},
     }
-    config = merge(CONFIG, {**overlay, "definitions": {"variants": {"mine": changes}}})
-    return {spec["method"]: asked(spec, 1) for spec in map(Plan(config).spec, Plan(config).cells)}
+    plan = Plan(merge(CONFIG, overlay))
+    return {spec["method"]: asked(spec, 1) for spec in map(plan.spec, plan.cells)}
 
 
 @pytest.mark.parametrize(
@@ -94,62 +93,70 @@ def specs(**changes):
 )
 def test_a_run_is_of_the_reading_that_asks_for_it(changes, name):
     axes = READINGS.axes(specs(**changes)["relu"])
-    assert (axes["variant"], axes["n"], axes["tuple_size"], axes["prior"], axes["seed"]) == (
-        name,
-        10000,
-        2,
-        "0.5",
-        1,
-    )
+    assert axes["variant"] == name
+    assert axes["n"] == 10000
+    assert axes["tuple_size"] == 2
+    assert axes["prior"] == "0.5"
+    assert axes["seed"] == 1
 
 
-def test_a_run_that_no_reading_asks_for_is_left_out():
-    assert READINGS.axes(specs(training={"epochs": 5})["ure"]) is None
-    assert READINGS.axes(specs(training={"prior_offset": 0.1})["ure"]) is None
-    assert READINGS.axes(specs(sampling={"broken": 0.1})["ure"]) is None
-    assert (
-        READINGS.axes({**specs()["ure"], "sides": {"positive": ["0"], "negative": ["1"]}}) is None
-    )
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"training": {"epochs": 5}},
+        {"training": {"prior_offset": 0.1}},
+        {"sampling": {"broken": 0.1}},
+    ],
+)
+def test_a_run_that_no_reading_asks_for_is_left_out(changes):
+    assert READINGS.axes(specs(**changes)["ure"]) is None
+
+
+def test_a_run_on_other_sides_is_left_out():
+    sides = {"positive": ["0"], "negative": ["1"]}
+    assert READINGS.axes({**specs()["ure"], "sides": sides}) is None
+
+
+RISING = np.linspace(0.01, 1, 100)
 
 
 def stored(what, accuracy, precision="float32", **more):
-    rates = {"true_positive_rate": accuracy, "true_negative_rate": accuracy}
     history = pd.DataFrame(
-        {"epoch": np.arange(1, 101), "objective": 0.0, "accuracy": accuracy, **rates}
+        {
+            "epoch": np.arange(1, 101),
+            "objective": 0.0,
+            "accuracy": accuracy,
+            "true_positive_rate": accuracy,
+            "true_negative_rate": accuracy,
+        }
     )
     return Stored.of({**what, **more}, history, precision=precision)
 
 
 def test_trials_are_reported_in_every_way_and_float32_counts():
-    rising = np.linspace(0.01, 1, 100)
-    diverging = np.where(rising > 0.5, np.nan, rising)
     spec = specs()
     runs = [
-        stored(spec["ure"], rising / 2, "bfloat16", recipe=0),
-        stored(spec["ure"], rising),
-        stored(spec["siamese"], rising),
-        stored(spec["relu"], diverging),
+        stored(spec["ure"], RISING / 2, "bfloat16", recipe=0),
+        stored(spec["ure"], RISING),
+        stored(spec["siamese"], RISING),
+        stored(spec["relu"], np.where(RISING > 0.5, np.nan, RISING)),
     ]
+
     trials = READINGS.read_trials(runs).set_index(["method", "epochs"])["accuracy"]
-    assert trials["ure"].round(6).to_dict() == {
-        "last-ten": 95.5,
-        "all": 50.5,
-        "last": 100,
-        "best": 100,
-    }
+
+    assert trials["ure"].to_dict() == pytest.approx(
+        {"last-ten": 95.5, "all": 50.5, "last": 100, "best": 100}
+    )
     assert np.isnan(trials["relu"]["last-ten"])
     assert set(trials.index.levels[0]) == {"ure", "relu"}
-    panel = Panel.of(READINGS, READINGS.read_trials(runs))
-    asked_for = ["mnist", 2, 10000, "0.5", "ure"]
-    keys = panel.cells[["dataset", "tuple_size", "n", "prior", "method"]]
-    place = (keys == asked_for).all(axis=1)
-    # A scope changes nothing of URE, nor do the letters of MNIST: equal readings count once.
-    names = [READINGS.name(reading) for reading in panel.on(place, 1).readings]
-    assert names == ["protocol", "epochs all", "epochs best", "epochs last"]
-    assert panel.on(place).readings == []  # three trials are asked for
 
 
-def make_panel(shifts, between=2.0, seeds=5, noise=(1.0, 1.0, 1.0, 1.0), shared=1.0, seed=0):
+UNSHIFTED = {"with": 0}
+
+
+def make_panel(
+    shifts=UNSHIFTED, between=2.0, seeds=5, noise=(1.0, 1.0, 1.0, 1.0), shared=1.0, seed=0
+):
     """Return a panel of 36 cells, with readings of some trainings in four ways to report them.
 
     Trainings differ by `between` points from cell to cell and by `shifts` in all; `shared` is the
@@ -181,38 +188,8 @@ def test_the_prior_is_alike_for_each_choice():
     assert "scope" not in shares
 
 
-def test_the_likelihood_is_that_of_the_formulas():
-    model = Model(make_panel({"with": 0}))
-    means = np.full(36, 90.0)
-    stds = np.full(36, 0.8)
-    likelihood = model.likelihood(means, stds)
-    weight = np.exp(-((GRID / SCALE) ** 2) / 2) * np.gradient(GRID)
-    weights = dict(zip(GRID, weight / weight.sum(), strict=True))
-    methods = model.panel.cells["method"].to_numpy()
-    same = methods[:, None] == methods
-    terms = []
-    for tau, kappa in itertools.product(GRID, repeat=2):
-        covariance = model.covariance[1] + tau**2 * np.eye(36) + kappa**2 * same
-        log = stats.multivariate_normal.logpdf(means, model.mean[1], covariance)
-        terms.append(np.log(weights[tau] * weights[kappa]) + log)
-    assert likelihood.mean[0, 1] == pytest.approx(special.logsumexp(terms))
-
-    shares = stats.norm.pdf(FACTORS)
-    shares /= shares.sum() * 2
-    terms = []
-    for divisor in (1, 2 / 3):  # of what the paper calls a deviation
-        factors = np.exp(2 * FACTOR * FACTORS) * divisor
-        for share, factor in zip(shares, factors, strict=True):
-            ratio = stds**2 / (factor * model.variance[1])
-            # The density of a logarithm of a deviation is that of the ratio times its derivative.
-            logs = stats.f.logpdf(ratio, 2, model.freedom) + np.log(2 * ratio)
-            terms.append(np.log(share) + logs.sum())
-    assert likelihood.std[0, 1] == pytest.approx(special.logsumexp(terms))
-    assert likelihood.both == pytest.approx(likelihood.mean + likelihood.std)
-
-
 def test_an_offset_of_each_method_costs_little_and_one_of_each_cell_much():
-    model = Model(make_panel({"with": 0}))
+    model = Model(make_panel())
     plain = model.mean[0]
     offsets = {"ure": 2.0, "relu": -2.0, "abs": 1.0}
     shifted = plain + model.panel.cells["method"].map(offsets).to_numpy()
@@ -232,17 +209,20 @@ def test_means_borrow_from_other_ways_to_report_the_same_runs():
     """The last epoch is noisy; the mean of all epochs of the same runs says where it would be
     without the noise.
     """
-    panel = make_panel({"with": 0}, noise=(1.0, 0.1, 4.0, 1.0), seed=1)
-    without_noise = make_panel({"with": 0}, noise=(0.0, 0.0, 0.0, 0.0), shared=0.0, seed=1)
-    true = without_noise.trials[0, :, 0]
-    model = Model(panel)
+    silent = make_panel(noise=[0] * 4, shared=0, seed=1)
+    truth = silent.trials[0, :, 0]
+    panel = make_panel(noise=[1, 0.1, 4, 1], seed=1)
     last = EPOCHS.index("last")
     trials = panel.trials[last]
-    borrowed = ((model.mean[last] - true) ** 2).mean()
-    plain = ((trials.mean(axis=1) - true) ** 2).mean()
-    assert borrowed < plain / 2
-    variance = trials.var(axis=1, ddof=1).mean() / 5
-    assert model.error[last].mean() < variance / 2
+
+    model = Model(panel)
+
+    borrowed = model.mean[last] - truth
+    plain = trials.mean(axis=1) - truth
+    mean_square = np.square(borrowed).mean()
+    assert mean_square < np.square(plain).mean() / 2
+    variances = trials.var(axis=1, ddof=1) / 5
+    assert model.error[last].mean() < variances.mean() / 2
 
 
 def test_known_readings_are_found_among_real_trials():
@@ -257,18 +237,77 @@ def test_known_readings_are_found_among_real_trials():
     assert np.mean(top == papers.truth) > 0.6
 
 
+def test_equal_readings_of_a_cell_count_once():
+    """A scope changes nothing of URE, nor do the letters of MNIST."""
+    runs = [stored(specs()["ure"], RISING)]
+    panel = Panel.of(READINGS, READINGS.read_trials(runs))
+    cell = "dataset == 'mnist' and tuple_size == 2 and n == 10000 and prior == '0.5'"
+    place = panel.cells.eval(f"{cell} and method == 'ure'").to_numpy()
+
+    names = [READINGS.name(reading) for reading in panel.on(place, 1).readings]
+    assert names == ["protocol", "epochs all", "epochs best", "epochs last"]
+    assert panel.on(place).readings == []  # three trials are asked for
+
+
+def weights_of_grid():
+    """Return the weight of each value of the grid: the density of half a normal distribution."""
+    density = np.exp(-((GRID / SCALE) ** 2) / 2)
+    weight = density * np.gradient(GRID)
+    return weight / weight.sum()
+
+
+def test_the_likelihood_of_means_is_that_of_the_formula():
+    model = Model(make_panel())
+    means = np.full(36, 90.0)
+
+    likelihood = model.likelihood(means, np.full(36, 0.8))
+
+    methods = model.panel.cells["method"].to_numpy()
+    of_same_method = methods[:, None] == methods
+    distances = means - model.mean[1]
+    logs = np.log(weights_of_grid())
+    weighted = zip(GRID, logs, strict=True)
+    terms = []
+    for (tau, log_of_tau), (kappa, log_of_kappa) in itertools.product(weighted, repeat=2):
+        of_shifts = tau**2 * np.eye(36) + kappa**2 * of_same_method
+        normal = stats.multivariate_normal(cov=model.covariance[1] + of_shifts)
+        terms.append(log_of_tau + log_of_kappa + normal.logpdf(distances))
+    assert likelihood.mean[0, 1] == pytest.approx(special.logsumexp(terms))
+    assert likelihood.both == pytest.approx(likelihood.mean + likelihood.std)
+
+
+def test_the_likelihood_of_deviations_is_that_of_the_formula():
+    model = Model(make_panel())
+    stds = np.full(36, 0.8)
+
+    likelihood = model.likelihood(np.full(36, 90.0), stds)
+
+    shares = stats.norm.pdf(FACTORS)
+    shares /= shares.sum() * 2
+    terms = []
+    for divisor in (1, 2 / 3):  # of what the paper calls a deviation
+        factors = np.exp(2 * FACTOR * FACTORS) * divisor
+        for share, factor in zip(shares, factors, strict=True):
+            ratio = stds**2 / (factor * model.variance[1])
+            # The density of a logarithm of a deviation is that of the ratio times its derivative.
+            logs = stats.f.logpdf(ratio, 2, model.freedom) + np.log(2 * ratio)
+            terms.append(np.log(share) + logs.sum())
+    assert likelihood.std[0, 1] == pytest.approx(special.logsumexp(terms))
+
+
 def test_trials_of_a_split_correlate_over_the_methods():
-    panel = make_panel({"with": 0}, seeds=40)
-    rows = panel.cells.groupby(["tuple_size", "n", "prior"]).ngroup()
-    of_split = np.random.default_rng(1).standard_normal((12, 40))
-    shared = of_split[rows.to_numpy()]
-    together = Model(Panel(panel.readings, panel.cells, panel.trials + 2 * shared))
+    panel = make_panel(seeds=40)
+    split = panel.cells.groupby(["tuple_size", "n", "prior"]).ngroup()
+    noise = np.random.default_rng(1).standard_normal((12, 40))
+    trials = panel.trials + 2 * noise[split.to_numpy()]
+    together = Panel(panel.readings, panel.cells, trials)
+
     assert Model(panel).correlation < 0.1
-    assert 0.4 < together.correlation < 0.9
+    assert 0.4 < Model(together).correlation < 0.9
 
 
 def test_verdicts_are_those_of_the_rule_and_cells_far_from_all_readings_are_named():
-    panel = make_panel({"with": 0})
+    panel = make_panel()
     means, stds = panel.published
     centred = stds[:, None] * np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
     trials = np.broadcast_to(means[:, None] + centred, panel.trials.shape).copy()
