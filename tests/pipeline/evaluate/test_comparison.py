@@ -53,34 +53,17 @@ def trials_of(values):
     return Trials(np.mean(values), np.std(values, ddof=1), len(values))
 
 
-@given(
-    first=st.lists(st.floats(50, 100), min_size=2, max_size=6).filter(
-        lambda values: np.ptp(values) > 1e-3
-    ),
-    second=st.lists(st.floats(50, 100), min_size=2, max_size=6).filter(
-        lambda values: np.ptp(values) > 1e-3
-    ),
-    level=st.floats(0.6, 0.99),
-)
+def varying(smallest, largest):
+    """Draw a list of numbers that are not all alike."""
+    values = st.lists(st.floats(50, 100), min_size=smallest, max_size=largest)
+    return values.filter(lambda numbers: np.ptp(numbers) > 1e-3)
+
+
+@given(varying(2, 6), varying(2, 6), st.floats(0.6, 0.99))
 def test_the_interval_is_scipys(first, second, level):
     expected = stats.ttest_ind(first, second, equal_var=False).confidence_interval(level)
-    low, high = welch_interval(trials_of(first), trials_of(second), level)
-    np.testing.assert_allclose([low, high], expected, rtol=1e-6, atol=1e-9)
-
-
-def test_without_deviation_there_is_an_interval_only_if_two_trials_say_so():
-    varies = Trials(79, 0.5, 3)
-    for single in (Trials(80, np.nan, 1), Trials(80, 0.5, 1)):
-        low, _ = welch_interval(single, varies, 0.95)
-        assert np.isnan(low)
-
-    constant = Trials(80, 0.0, 3)
-    low, high = welch_interval(constant, Trials(79, 0.0, 3), 0.95)
-    assert [low, high] == [1, 1]
-
-    low, high = welch_interval(constant, varies, 0.95)  # all the freedom is of the one that varies
-    half = stats.t.ppf(0.975, 2) * 0.5 / np.sqrt(3)
-    assert [low, high] == pytest.approx([1 - half, 1 + half])
+    ends = welch_interval(trials_of(first), trials_of(second), level)
+    np.testing.assert_allclose(ends, expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -105,87 +88,123 @@ def test_the_rule(difference, low, high, verdict, reason):
     assert reasons[0] == reason
 
 
-samples = st.lists(st.floats(50, 100), min_size=5, max_size=8).filter(
-    lambda values: np.ptp(values) > 1e-3
-)
+VARIES = Trials(79, 0.5, 3)
 
 
-@given(samples, st.integers(1, 6), st.floats(0.6, 0.99))
+@pytest.mark.parametrize("std", [np.nan, 0.5])
+def test_a_single_trial_has_no_interval(std):
+    low, _ = welch_interval(Trials(80, std, 1), VARIES, 0.95)
+    assert np.isnan(low)
+
+
+def test_two_constant_trials_have_an_interval_of_no_width():
+    ends = welch_interval(Trials(80, 0.0, 3), Trials(79, 0.0, 3), 0.95)
+    assert ends == (1, 1)
+
+
+def test_beside_a_constant_trial_all_the_freedom_is_of_the_one_that_varies():
+    low, high = welch_interval(Trials(80, 0.0, 3), VARIES, 0.95)
+    half = stats.t.ppf(0.975, 2) * 0.5 / np.sqrt(3)
+    assert low == pytest.approx(1 - half)
+    assert high == pytest.approx(1 + half)
+
+
+@given(varying(5, 8), st.integers(1, 6), st.floats(0.6, 0.99))
 def test_the_prediction_interval_is_scipys_of_a_mean_with_both_errors(values, further, level):
-    count = len(values)
-    error = np.std(values, ddof=1) * np.sqrt(1 / count + 1 / further)
-    expected = stats.t.interval(level, count - 1, np.mean(values), error)
-    low, high = prediction_interval(trials_of(values), further, level)
-    np.testing.assert_allclose([float(low), float(high)], expected, rtol=1e-9)
+    trials = trials_of(values)
+    number = len(values)
+    error = trials.std * np.sqrt(1 / number + 1 / further)
+    expected = stats.t.interval(level, number - 1, trials.mean, error)
+    ends = prediction_interval(trials, further, level)
+    np.testing.assert_allclose(ends, expected, rtol=1e-9)
 
 
-@given(
-    samples, st.lists(st.floats(50, 100), min_size=3, max_size=3).filter(lambda v: np.ptp(v) > 1e-3)
-)
+@given(varying(5, 8), varying(3, 3))
 def test_equivalence_is_two_of_scipys_one_sided_tests(first, second):
-    sides = [
-        stats.ttest_ind(np.add(first, shift), second, equal_var=False, alternative=side).pvalue
-        for shift, side in ((1.0, "greater"), (-1.0, "less"))
-    ]
-    assert float(equivalence_p(trials_of(first), trials_of(second), 1.0)) == pytest.approx(
-        max(sides), rel=1e-6, abs=1e-12
-    )
+    sides = []
+    for shift, side in ((1.0, "greater"), (-1.0, "less")):
+        shifted = np.add(first, shift)
+        result = stats.ttest_ind(shifted, second, equal_var=False, alternative=side)
+        sides.append(result.pvalue)
+    p = equivalence_p(trials_of(first), trials_of(second), 1.0)
+    assert float(p) == pytest.approx(max(sides), rel=1e-6, abs=1e-12)
 
 
-@pytest.mark.parametrize("trials", [FEWEST_TRIALS - 1, FEWEST_TRIALS])
-def test_the_sharper_columns_need_enough_trials(names, trials):
-    summary = summary_of(mean=87.8, std=0.4, trials=trials + 1, diverged=1)
-    cell = compare(summary, names, RULE).query("verdict != 'not run'").iloc[0]
-    columns = ["prediction_low", "prediction_high", "predicted", "equivalence_p", "equivalent"]
-    if trials < FEWEST_TRIALS:
-        assert cell[columns].isna().all()
-        return
-    expected = prediction_interval(Trials(87.8, 0.4, trials), 3, 0.95)
-    assert cell[columns[:2]].tolist() == pytest.approx([float(end) for end in expected])
+def compared(names, **changes):
+    """Return the only cell that was run, compared with the paper."""
+    table = compare(summary_of(**changes), names, RULE)
+    (cell,) = table[table["verdict"] != NOT_RUN].to_dict("records")
+    return cell
+
+
+def test_the_sharper_columns_need_enough_trials(names):
+    cell = compared(names, mean=87.8, std=0.4, trials=FEWEST_TRIALS, diverged=1)
+    for column in (
+        "prediction_low",
+        "prediction_high",
+        "predicted",
+        "equivalence_p",
+        "equivalent",
+    ):
+        assert pd.isna(cell[column])
+
+
+def test_the_sharper_columns_count_the_trials_that_finished(names):
+    few = {"std": 0.4, "trials": FEWEST_TRIALS + 1, "diverged": 1}
+    ours = Trials(87.8, 0.4, FEWEST_TRIALS)
+    cell = compared(names, mean=87.8, **few)
+    low, high = prediction_interval(ours, 3, 0.95)
+    assert cell["prediction_low"] == pytest.approx(float(low))
+    assert cell["prediction_high"] == pytest.approx(float(high))
     assert cell["predicted"]  # the paper's 87.91
-    assert cell["equivalence_p"] == pytest.approx(
-        float(equivalence_p(Trials(87.8, 0.4, trials), Trials(87.91, 0.40, 3), 1.0))
-    )
-    assert cell["equivalent"] == (cell["equivalence_p"] < 0.05)
-    far = compare(summary.assign(mean=90.0), names, RULE).query("verdict != 'not run'").iloc[0]
-    assert (far["predicted"], far["equivalent"]) == (False, False)
+    p = float(equivalence_p(ours, Trials(87.91, 0.40, 3), 1.0))
+    assert cell["equivalence_p"] == pytest.approx(p)
+    assert cell["equivalent"] == (p < 0.05)
+
+    far = compared(names, mean=90.0, **few)
+    assert not far["predicted"]
+    assert not far["equivalent"]
+
+
+CELL = {
+    "dataset": "mnist",
+    "variant": "base",
+    "tuple_size": 2,
+    "n": 10000,
+    "prior": "0.4",
+    "method": "ure",
+    "loss": "logistic",
+    "law": "dominant",
+    "mean": 87.5,
+    "std": 0.5,
+    "trials": 3,
+    "diverged": 0,
+    "first_epoch": 91,
+    "last_epoch": 100,
+}
 
 
 def summary_of(**changes):
     """Return a summary of one cell, MNIST pairs at prior 0.4 by URE (paper: 87.91 ± 0.40), with
     changes.
     """
-    cell = {
-        "dataset": "mnist",
-        "variant": "base",
-        "tuple_size": 2,
-        "n": 10000,
-        "prior": "0.4",
-        "method": "ure",
-    }
-    cell |= {
-        "loss": "logistic",
-        "law": "dominant",
-        "mean": 87.5,
-        "std": 0.5,
-        "trials": 3,
-        "diverged": 0,
-    }
-    return pd.DataFrame([{**cell, "first_epoch": 91, "last_epoch": 100, **changes}])
+    return pd.DataFrame([{**CELL, **changes}])
 
 
 def test_every_published_number_has_a_row_in_every_reading(names):
-    found = compare(summary_of().iloc[:0], names, RULE)
-    assert set(found["verdict"]) == {NOT_RUN}
-    assert len(found) == 504 + 2 * 72
-    assert len(found[found["reading"] == "as stated"]) == 504
-    others = found.loc[found["reading"] == "as the numbers imply", ["published_dataset", "dataset"]]
-    assert set(others.itertuples(index=False, name=None)) == {
-        ("emnist-letters", "emnist-letters-a-i"),
-        ("emnist-balanced", "emnist-balanced-digits"),
+    table = compare(summary_of().iloc[:0], names, RULE)
+    assert set(table["verdict"]) == {NOT_RUN}
+    assert len(table) == 504 + 2 * 72
+    assert table["published_mean"].notna().all()
+    assert not table.duplicated(["table", "prior", "dataset", "method"]).any()
+
+    assert (table["reading"] == "as stated").sum() == 504
+    implied = table[table["reading"] == "as the numbers imply"]
+    datasets = implied[["published_dataset", "dataset"]].drop_duplicates()
+    assert dict(datasets.to_numpy()) == {
+        "emnist-letters": "emnist-letters-a-i",
+        "emnist-balanced": "emnist-balanced-digits",
     }
-    assert not found.duplicated(["table", "prior", "dataset", "method"]).any()
-    assert found["published_mean"].notna().all()
 
 
 @pytest.mark.parametrize(
@@ -202,22 +221,25 @@ def test_every_published_number_has_a_row_in_every_reading(names):
     ],
 )
 def test_trials_that_are_missing_or_diverged_are_told(names, changes, verdict, reason):
-    found = compare(summary_of(**changes), names, RULE)
-    cell = found[found["verdict"] != NOT_RUN].iloc[0]
-    assert (cell["verdict"], cell["reason"]) == (verdict, reason)
+    cell = compared(names, **changes)
+    assert cell["verdict"] == verdict
+    assert cell["reason"] == reason
 
 
 def test_totals_count_every_comparison_once_per_division(names):
-    counted = totals(compare(summary_of(), names, RULE)).set_index(["by", "value"])
-    verdicts = list(VERDICTS)
-    every = counted.loc[("all", "all")]
-    assert every[verdicts].tolist() == [1, 0, 0, 0, 647]
-    assert every[["tested", "predicted", "equivalent"]].tolist() == [0, 0, 0]
-    by_division = counted[verdicts].sum(axis=1).groupby("by")
+    table = compare(summary_of(), names, RULE)
+    counted = totals(table).set_index(["by", "value"])
+    verdicts = counted[list(VERDICTS)]
+    assert verdicts.loc[("all", "all")].tolist() == [1, 0, 0, 0, 647]
+    by_division = verdicts.sum(axis=1).groupby("by")
     assert (by_division.sum() == 648).all()
-    assert counted.loc[("dataset", "mnist"), REPRODUCED] == 1
-    assert counted.loc[("table", 2), REPRODUCED] == 1
-    assert counted.loc[("method", "abs"), REPRODUCED] == 0
+
+    tested = counted.loc[("all", "all"), ["tested", "predicted", "equivalent"]]
+    assert tested.tolist() == [0, 0, 0]
+    reproduced = verdicts[REPRODUCED]
+    assert reproduced[("dataset", "mnist")] == 1
+    assert reproduced[("table", 2)] == 1
+    assert reproduced[("method", "abs")] == 0
 
 
 def test_deviations_are_pooled_over_the_cells_with_two_trials(names):

@@ -305,7 +305,7 @@ REACHED = {"ure": 80.0, "bag-em": 90.0, "bag-relu": 95.0, "supervised": 97.0}
 
 def cells_of_laws(diverged: int = 0) -> pd.DataFrame:
     """At 1/2 similar pairs name no class and have no risk of members; their second trial of three
-    ends swapped. Bag EM is at 20 percent on triples.
+    ends swapped. Bag EM is at 22 percent on triples, and URE is worse with exactly one of three.
     """
     runs = [
         Run(dataset, "base", size, 100, PRIORS[law], method, "logistic", seed, law)
@@ -318,6 +318,8 @@ def cells_of_laws(diverged: int = 0) -> pd.DataFrame:
     accuracy = table["method"].map(REACHED) + table["seed"]
     is_low = (table["tuple_size"] == 3) & (table["method"] == "bag-em")
     accuracy = accuracy.mask(is_low, accuracy - 70)
+    is_worse = (table["law"] == "exactly-1") & (table["method"] == "ure")
+    accuracy = accuracy.mask(is_worse, accuracy - 10)
     is_lost = (table["method"] == "bag-relu") & (table["seed"] == diverged)
     accuracy = accuracy.mask(is_lost)
     is_swapped = (table["law"] == "similar") & (table["seed"] == 2)
@@ -358,13 +360,13 @@ def test_settings_of_laws_stand_by_the_gain_of_the_joint_law_those_without_a_ris
     axis = laws_figure(cells_of_laws(), DATASETS).axes[0]
     titles = [text.get_text() for text in axis.get_yticklabels()]
     assert titles == [
-        "dominant triples",
         "exactly 1 of 3",
+        "dominant triples",
         "similar pairs, $\\pi_+ = 0.5$",
     ]
     lines = named_lines(axis)
     assert sorted(lines["Bag EM"].get_xdata()) == [50, 50, 92]  # swapped: beyond the left edge
-    assert sorted(lines["URE"].get_xdata()) == [82, 82]
+    assert sorted(lines["URE"].get_xdata()) == [72, 82]
 
 
 def curves_with_controls():
