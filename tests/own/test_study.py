@@ -1,6 +1,5 @@
 """A classifier from files by the command line, and its page in a browser."""
 
-import warnings
 from dataclasses import replace
 from unittest import mock
 
@@ -33,43 +32,37 @@ def people():
     """
     generator = np.random.default_rng(0)
     triples = generator.random((2000, 3)) < 0.4
-    kept = triples.sum(axis=1) >= 2
-    triples = np.concatenate([triples[kept][: GROUPS - BROKEN], triples[~kept][:BROKEN]])
-    labels = np.concatenate([triples.ravel(), generator.random(UNGROUPED) < 0.4])
+    keeps = triples.sum(axis=1) >= 2
+    triples = np.concatenate([triples[keeps][: GROUPS - BROKEN], triples[~keeps][:BROKEN]])
+    labels = np.append(triples.ravel(), generator.random(UNGROUPED) < 0.4)
+
+    count = len(labels)
     frame = pd.DataFrame(
         {
-            HOSTILE: generator.normal(size=len(labels)) + 3 * labels,
-            "noise": generator.normal(size=len(labels)),
+            HOSTILE: generator.normal(size=count) + 3 * labels,
+            "noise": generator.normal(size=count),
         }
     )
-    frame["kind"] = np.where(generator.random(len(labels)) < 0.2 + 0.6 * labels, "round", "flat")
-    frame["since"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(
-        generator.integers(900, size=len(labels)), "D"
-    )
-    frame["who"] = [f"person {row}" for row in range(len(labels))]
-    frame.loc[generator.random(len(labels)) < 0.1, ["noise", "kind"]] = None
+    is_round = generator.random(count) < 0.2 + 0.6 * labels
+    frame["kind"] = np.where(is_round, "round", "flat")
+    days = pd.to_timedelta(generator.integers(900, size=count), "D")
+    frame["since"] = pd.Timestamp("2020-01-01") + days
+    frame["who"] = [f"person {row}" for row in range(count)]
+    frame.loc[generator.random(count) < 0.1, ["noise", "kind"]] = None
+
     numbers = np.arange(3 * GROUPS) // 3
-    ids = [f"<b>group</b> {number}" for number in numbers] + [None] * UNGROUPED
-    return frame.assign(team=ids), labels
+    teams = [f"<b>group</b> {number}" for number in numbers]
+    return frame.assign(team=teams + [None] * UNGROUPED), labels
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """A folder with a table and what the command made of it, and the study that its page shows."""
     folder = tmp_path_factory.mktemp("own")
-    people()[0].to_csv(folder / "people.csv", index=False)
-    options = [
-        "--group",
-        "team",
-        "--prior",
-        "0.4",
-        "--learner",
-        "linear",
-        "--out",
-        str(folder / "model"),
-    ]
+    frame, _ = people()
+    options = ["--prior", "0.4"]
     with mock.patch.object(own, "write_own_page", wraps=own.write_own_page) as written:
-        assert cli.main(["fit", str(folder / "people.csv"), *options]) == 0
+        assert fit(frame, folder / "people.csv", folder / "model", *options) == 0
     return folder, written.call_args.args[0]
 
 
@@ -83,100 +76,126 @@ def study(both):
     return both[1]
 
 
-def test_new_rows_get_their_answers(made, capsys):
+def fit(frame, path, out, *options):
+    """Write a table of teams, let the command learn from it, and return its exit status."""
+    frame.to_csv(path, index=False)
+    usual = ["--group", "team", "--learner", "linear", "--out", str(out)]
+    return cli.main(["fit", str(path), *usual, *options])
+
+
+def predict(frame, path, model, out):
+    """Write a table of new rows, let the command predict, and return its exit status."""
+    frame.to_parquet(path)
+    return cli.main(["predict", str(model), str(path), "--out", str(out)])
+
+
+def test_new_rows_get_their_answers(made):
     frame, labels = people()
     frame["kind"] = frame["kind"].replace("flat", "never seen")
     # a column of their own, which stays
     frame["code"] = np.where(frame["noise"].isna(), np.nan, 123456789013)
-    frame.to_parquet(made / "new.parquet")
-    assert (
-        cli.main(
-            [
-                "predict",
-                str(made / "model"),
-                str(made / "new.parquet"),
-                "--out",
-                str(made / "new.csv"),
-            ]
-        )
-        == 0
-    )
+
+    assert predict(frame, made / "new.parquet", made / "model", made / "new.csv") == 0
+
     answers = read_csv(made / "new.csv")
-    assert (
-        list(answers) == [*frame, "answer", "probability"] and answers["code"].max() == 123456789013
-    )
-    assert np.mean((answers["answer"] > 0) == labels) > 0.9
-    assert ((answers["probability"] > 0.5) == (answers["answer"] > 0)).all()
-    capsys.readouterr()
-    for wrong, word in (
-        (frame.drop(columns="noise"), "noise"),
-        (frame.assign(noise="loud"), "loud"),
-        (frame.assign(noise=np.inf), "infinite"),
-        (frame.assign(answer=1), "answer"),
-        (frame.head(0), "no rows"),
-    ):
-        wrong.to_parquet(made / "wrong.parquet")
-        options = [str(made / "wrong.parquet"), "--out", str(made / "x.csv")]
-        assert cli.main(["predict", str(made / "model"), *options]) == 2
-        assert word in capsys.readouterr().err
-        assert not (made / "x.csv").exists()
+    assert list(answers) == [*frame, "answer", "probability"]
+    assert answers["code"].max() == 123456789013
+    is_positive = answers["answer"] > 0
+    assert np.mean(is_positive == labels) > 0.9
+    assert is_positive.equals(answers["probability"] > 0.5)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "word"),
+    [
+        (lambda frame: frame.drop(columns="noise"), "noise"),
+        (lambda frame: frame.assign(noise="loud"), "loud"),
+        (lambda frame: frame.assign(noise=np.inf), "infinite"),
+        (lambda frame: frame.assign(answer=1), "answer"),
+        (lambda frame: frame.head(0), "no rows"),
+    ],
+)
+def test_new_rows_that_cannot_be_answered_end_in_one_sentence(made, capsys, spoil, word):
+    frame, _ = people()
+    out = made / "x.csv"
+    assert predict(spoil(frame), made / "wrong.parquet", made / "model", out) == 2
+    assert word in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_what_is_said_without_labels_is_true(study):
-    labels = people()[1]
     unlabeled = study.data.groups == UNLABELED
-    answers = study.held_out > 0
-    probabilities = expit(study.held_out)
-    assert study.error.low < np.mean(answers[unlabeled] != labels[unlabeled]) < study.error.high
-    assert [n for n, _ in study.curve] == [24, 48, 96, 192]
-    assert [column.name for column in study.data.account.left_out] == ["who"]
-    order = np.argsort(probabilities[unlabeled])
-    shares = [
-        labels[unlabeled][part].mean() for part in np.array_split(order, len(study.calibration))
-    ]
-    inside = (study.calibration["low"] - 0.03 <= shares) & (
-        shares <= study.calibration["high"] + 0.03
-    )
-    assert inside.sum() >= 7 and study.calibration["rows"].sum() == UNGROUPED
-    lost = study.importance.set_index("column")["loss"]
-    assert lost.idxmax() == HOSTILE and lost[HOSTILE] > 0.1 and abs(lost["noise"]) < 0.02
+    labels = people()[1][unlabeled]
+    scores = study.held_out[unlabeled]
+    error = np.mean((scores > 0) != labels)
+    assert study.error.low < error < study.error.high
+
+    bins = np.array_split(np.argsort(expit(scores)), len(study.calibration))
+    shares = np.array([labels[rows].mean() for rows in bins])
+    is_above = study.calibration["low"] - 0.03 <= shares
+    is_below = shares <= study.calibration["high"] + 0.03
+    assert (is_above & is_below).sum() >= 7
+    assert study.calibration["rows"].sum() == UNGROUPED
     assert study.suspicion.number.low <= BROKEN <= study.suspicion.number.high
 
 
-def test_the_page_has_the_account_and_says_which_row_of_the_file_is_suspicious(made, study):
+def test_a_study_has_a_learning_curve_and_ranks_columns(study):
+    assert [n for n, _ in study.curve] == [24, 48, 96, 192]
+    assert [column.name for column in study.data.account.left_out] == ["who"]
+    lost = study.importance.set_index("column")["loss"]
+    assert lost.idxmax() == HOSTILE
+    assert lost[HOSTILE] > 0.1
+    assert abs(lost["noise"]) < 0.02
+
+
+def lines_of(made):
+    """Return the lines of the table, so that line n is at n."""
+    return ["", *(made / "people.csv").read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_page_has_the_account(made, study):
     page = (made / "model" / "page.html").read_text(encoding="utf-8")
     account = study.data.account
-    assert (account.files_read, account.rows, account.groups) == (1, 3 * GROUPS + UNGROUPED, GROUPS)
+    assert account.files_read == 1
+    assert account.rows == 3 * GROUPS + UNGROUPED
+    assert account.groups == GROUPS
     for line in (f"rows read: {account.rows}", f"groups: {account.groups}", "left out: who"):
         assert line in page
-    suspects = own._suspects(study, own._headings(study, study.importance["column"].tolist()))
-    lines = (made / "people.csv").read_text(encoding="utf-8").splitlines()
+
+
+def test_the_page_says_which_row_of_the_file_is_suspicious(made, study):
+    headings = own._headings(study, study.importance["column"].tolist())
+    suspects = own._suspects(study, headings)
+    lines = lines_of(made)
     for group in suspects:
         for member in group["members"]:
-            assert lines[member["line"] - 1].endswith(group["name"])
+            line = lines[member["line"]]
+            assert line.endswith(group["name"])
             # who, which the training left out
-            assert member["values"][0] in lines[member["line"] - 1]
+            assert member["values"][0] in line
 
 
 def test_the_planted_groups_are_the_most_suspicious(made):
     ranked = read_csv(made / "model" / "groups.csv")
-    numbers = ranked["group"].str.rpartition(" ")[2].astype(int)
-    assert len(ranked) == GROUPS and (numbers.head(2 * BROKEN) >= GROUPS - BROKEN).sum() >= 8
+    assert len(ranked) == GROUPS
     assert ranked["probability"].is_monotonic_decreasing
-    lines = (made / "people.csv").read_text(encoding="utf-8").splitlines()
-    assert all(
-        lines[line - 1].endswith(name)
-        for line, name in zip(ranked["line"], ranked["group"], strict=True)
-    )
+    numbers = ranked["group"].str.rpartition(" ")[2].astype(int)
+    assert (numbers.head(2 * BROKEN) >= GROUPS - BROKEN).sum() >= 8
+
+    lines = lines_of(made)
+    for line, name in zip(ranked["line"], ranked["group"], strict=True):
+        assert lines[line].endswith(name)
 
 
 @pytest.mark.parametrize("is_shown", [False, True])
 def test_that_groups_break_the_rule_is_said_only_beyond_chance(is_shown, study, tmp_path):
-    number = scores.Estimate(20.4, 7.0 if is_shown else 0.0, 45.0, 0.95)
-    own.write_own_page(
-        replace(study, suspicion=replace(study.suspicion, number=number)), tmp_path / "page.html"
-    )
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    low = 7.0 if is_shown else 0.0
+    number = scores.Estimate(20.4, low, 45.0, 0.95)
+    suspicion = replace(study.suspicion, number=number)
+    path = tmp_path / "page.html"
+    own.write_own_page(replace(study, suspicion=suspicion), path)
+
+    page = path.read_text(encoding="utf-8")
     assert ("About 20 of 240 groups break the rule" in page) == is_shown
     assert ("not shown that any group breaks the rule" in page) != is_shown
     assert ("times likelier if broken" in page) != is_shown
@@ -185,40 +204,48 @@ def test_that_groups_break_the_rule_is_said_only_beyond_chance(is_shown, study, 
 def test_repeated_unlabeled_rows_stand_once(made):
     table = pd.read_csv(made / "people.csv")
     alone = table[table["team"].isna()]
-    data = read_groups(pd.concat([table, alone, alone], ignore_index=True), "team")
+    thrice = pd.concat([table, alone, alone], ignore_index=True)
+    data = read_groups(thrice, "team")
+    classifier = MDPUClassifier(prior=0.4, learner="linear")
+
     with pytest.warns(UserWarning, match=str(UNGROUPED)):
-        pipeline = classify._estimator(data, ["noise"], MDPUClassifier(prior=0.4, learner="linear"))
-        kept, rows = classify._without_repeats(data, pipeline.fit(data.rows, data.groups))
-    assert (kept.groups == UNLABELED).sum() == UNGROUPED and len(
-        kept.rows
-    ) == 3 * GROUPS + UNGROUPED
-    left_out = classify.with_columns(data, ["noise"]).account.left_out
-    assert [column.name for column in left_out] == ["noise", "who"]
+        pipeline = classify._estimator(data, ["noise"], classifier).fit(data.rows, data.groups)
+        kept, rows = classify._without_repeats(data, pipeline)
+
+    assert (kept.groups == UNLABELED).sum() == UNGROUPED
+    assert len(kept.rows) == 3 * GROUPS + UNGROUPED
     assert {*rows} == {HOSTILE, "since", "kind_flat", "kind_round", "kind_missing"}
 
 
+def test_columns_that_are_dropped_are_left_out(study):
+    left_out = classify.with_columns(study.data, ["noise"]).account.left_out
+    assert [column.name for column in left_out] == ["noise", "who"]
+
+
 def test_a_prior_that_nothing_tells_ends_in_one_sentence(made, capsys):
-    frame = people()[0].drop(columns=[HOSTILE, "kind"])
-    frame.to_csv(made / "noise.csv", index=False)
-    options = ["--group", "team", "--learner", "linear", "--out", str(made / "none")]
-    assert cli.main(["fit", str(made / "noise.csv"), *options]) == 2
+    frame, _ = people()
+    noise = frame.drop(columns=[HOSTILE, "kind"])
+    assert fit(noise, made / "noise.csv", made / "none") == 2
     *report, last = capsys.readouterr().err.splitlines()
-    assert (
-        last.startswith("error: ")
-        and "prior" in last
-        and any(f"{GROUPS} groups" in line for line in report)
-    )
+    assert last.startswith("error: ")
+    assert "prior" in last
+    assert any(f"{GROUPS} groups" in line for line in report)
     assert not (made / "none").exists()
 
 
+PARAMETERS = {"prior": 0.4, "compare_prior": False, "random_state": 0}
+
+
 def test_of_many_columns_those_that_go_along_with_the_answers_are_looked_at(made, monkeypatch):
+    frame, _ = people()
     monkeypatch.setattr(classify, "LOOKED_AT", 2)
-    data = read_groups(people()[0], "team")
     searched = mock.Mock(wraps=classify.scores.without_repeats)
     monkeypatch.setattr(classify.scores, "without_repeats", searched)
-    parameters = {"prior": 0.4, "compare_prior": False, "learner": "linear", "random_state": 0}
-    study = classify.study_groups(data, **parameters)
-    assert study.importance["column"].tolist() == [HOSTILE, "kind"] and study.n_columns == 4
+
+    study = classify.study_groups(read_groups(frame, "team"), learner="linear", **PARAMETERS)
+
+    assert study.importance["column"].tolist() == [HOSTILE, "kind"]
+    assert study.n_columns == 4
     assert searched.call_count < 2 * classify.FOLDS  # once a fold, not once a column
     own.write_own_page(study, made / "some.html")
     sentence = "Of 4 columns, the 2 "
@@ -226,64 +253,80 @@ def test_of_many_columns_those_that_go_along_with_the_answers_are_looked_at(made
     assert sentence not in (made / "model" / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_column_is_ranked_by_any_shape_and_the_largest_of_its_parts():
     generator = np.random.default_rng(0)
     scores = generator.normal(size=500)
     noise = generator.normal(size=500)
-    rows = np.stack([noise, np.abs(scores), scores > 1, scores + 3, np.ones(500)], axis=1)
+    bowl = np.abs(scores)
+    constant = np.ones(500)
+    rows = np.column_stack([noise, bowl, scores > 1, scores + 3, constant])
     rows[::9, 1] = np.nan
     parts = {"noise": [0], "bowl": [1], "parts": [4, 2, 3], "constant": [4]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert classify.rank_columns(rows, parts, scores + np.abs(scores))[:2] == ["parts", "bowl"]
-        assert classify.rank_columns(rows, parts, scores)[-1] == "constant"
+
+    ranked = classify.rank_columns(rows, parts, scores + bowl)
+    assert ranked[:2] == ["parts", "bowl"]
+    assert classify.rank_columns(rows, parts, scores)[-1] == "constant"
 
 
 def test_folds_of_a_table_with_gaps_are_trained_where_the_network_is_chosen():
-    data = read_groups(people()[0], "team")
-    parameters = {"prior": 0.4, "compare_prior": False, "random_state": 0}
-    study = classify.study_groups(data, learner=Network(n_epochs=2, hidden=(5,)), **parameters)
-    assert data.report.missing and study.classifier.learner_.name == "network"
+    frame, _ = people()
+    data = read_groups(frame, "team")
+    network = Network(n_epochs=2, hidden=(5,))
+    study = classify.study_groups(data, learner=network, **PARAMETERS)
+    assert data.report.missing
+    assert study.classifier.learner_.name == "network"
     assert np.isfinite(study.held_out).all()
 
 
 def test_a_column_that_leaks_is_named_with_the_option_that_leaves_it_out(made, capsys):
     frame = people()[0].drop(columns=["who", "since"])
-    grouped = frame["team"].notna()
-    frame["channel survey"] = np.where(
-        grouped, "phone", np.where(frame["noise"] > 0, "web", "phone")
-    )
-    frame.to_csv(made / "leak.csv", index=False)
-    options = ["--group", "team", "--learner", "linear", "--out", str(made / "none")]
-    assert cli.main(["fit", str(made / "leak.csv"), *options]) == 2
+    is_web = frame["team"].isna() & (frame["noise"] > 0)
+    frame["channel survey"] = np.where(is_web, "web", "phone")
+    assert fit(frame, made / "leak.csv", made / "none") == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert "--drop 'channel survey'" in last and "more" not in last.partition("leave out")[2]
+    assert "--drop 'channel survey'" in last
+    assert "more" not in last.partition("leave out")[2]
 
 
-def test_a_folder_of_pictures_becomes_a_classifier(tmp_path):
+def save_albums(folder):
+    """Save albums of three pictures, two of them positive, and pictures beside them."""
     images, labels = draw_blobs("train", 700)
     positive = np.flatnonzero(labels > 0)
     negative = np.flatnonzero(labels < 0)
-    places = {
-        f"album {n}/{k}": own[n]
-        for n in range(60)
-        for k, own in enumerate((positive, negative, positive[60:]))
-    }
-    places |= {f"{n}": n for n in range(500, 620)}
+    places = {str(place): place for place in range(500, 620)}
+    for number in range(60):
+        members = (positive[number], negative[number], positive[60 + number])
+        for place, member in enumerate(members):
+            places[f"album {number}/{place}"] = member
     for name, place in places.items():
-        (tmp_path / "photos" / name).parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(images[place]).save(tmp_path / "photos" / f"{name}.png")
-    (tmp_path / "new").mkdir()
-    for place, image in enumerate(TEST_IMAGES):
+        path = folder / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(images[place]).save(path)
+
+
+def save_large_pictures(folder, images):
+    """Save pictures in colour, of twice the size."""
+    folder.mkdir()
+    for place, image in enumerate(images):
         large = Image.fromarray(image).resize((12, 12), Image.Resampling.NEAREST)
-        large.convert("RGB").save(tmp_path / "new" / f"{place:03}.png")
-    options = ["--prior", "0.4", "--learner", "linear", "--out", str(tmp_path / "model")]
-    assert cli.main(["fit", str(tmp_path / "photos"), *options]) == 0
-    page = (tmp_path / "model" / "page.html").read_text()
+        large.convert("RGB").save(folder / f"{place:03}.png")
+
+
+def test_a_folder_of_pictures_becomes_a_classifier(tmp_path):
+    photos = tmp_path / "photos"
+    model = tmp_path / "model"
+    save_albums(photos)
+    options = ["--prior", "0.4", "--learner", "linear", "--out", str(model)]
+    assert cli.main(["fit", str(photos), *options]) == 0
+    page = (model / "page.html").read_text()
     assert page.count('class="thumb"') == 60
-    options = [str(tmp_path / "new"), "--out", str(tmp_path / "new.csv")]
-    assert cli.main(["predict", str(tmp_path / "model"), *options]) == 0
-    answers = read_csv(tmp_path / "new.csv")
+
+    new = tmp_path / "new"
+    out = tmp_path / "new.csv"
+    save_large_pictures(new, TEST_IMAGES)
+    assert cli.main(["predict", str(model), str(new), "--out", str(out)]) == 0
+    answers = read_csv(out)
     assert answers["file"][3] == "003.png"
     assert np.mean(answers["answer"] == TEST_LABELS) > 0.9
 

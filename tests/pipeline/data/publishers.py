@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import hashlib
 import io
+import itertools
 import pickle
 import struct
 import tarfile
@@ -26,8 +27,9 @@ CLASSES = {
     "emnist-digits": 10,
     "emnist-letters": 26,
     "emnist-balanced": 47,
+    "cifar-10": 10,
+    "svhn": 10,
 }
-CLASSES |= {"cifar-10": 10, "svhn": 10}
 
 
 @dataclass
@@ -97,13 +99,15 @@ def make_images(source):
     from 0.
     """
     generator = np.random.default_rng(list(source.encode()))
-    found = {}
+    classes = np.arange(CLASSES[source])
     shape = (32, 32, 3) if source in ("cifar-10", "svhn") else (28, 28)
+    images = {}
     for part, count in (("train", 3), ("test", 2)):
-        labels = generator.permutation(np.repeat(np.arange(CLASSES[source]), count))
-        found[f"{part}_images"] = generator.integers(0, 256, (labels.size, *shape), dtype=np.uint8)
-        found[f"{part}_labels"] = labels
-    return found
+        labels = generator.permutation(np.repeat(classes, count))
+        pixels = generator.integers(256, size=(len(labels), *shape), dtype=np.uint8)
+        images[f"{part}_images"] = pixels
+        images[f"{part}_labels"] = labels
+    return images
 
 
 def idx(array):
@@ -112,11 +116,11 @@ def idx(array):
     return gzip.compress(header + array.astype(np.uint8).tobytes())
 
 
-def write_mnist(folder, found):
+def write_mnist(folder, images):
     folder.mkdir(parents=True)
     for part, prefix in (("train", "train"), ("test", "t10k")):
-        (folder / f"{prefix}-images-idx3-ubyte.gz").write_bytes(idx(found[f"{part}_images"]))
-        (folder / f"{prefix}-labels-idx1-ubyte.gz").write_bytes(idx(found[f"{part}_labels"]))
+        (folder / f"{prefix}-images-idx3-ubyte.gz").write_bytes(idx(images[f"{part}_images"]))
+        (folder / f"{prefix}-labels-idx1-ubyte.gz").write_bytes(idx(images[f"{part}_labels"]))
 
 
 def write_emnist(folder, truth, **changes):
@@ -124,14 +128,14 @@ def write_emnist(folder, truth, **changes):
     members.
     """
     members = {}
-    for source, found in truth.items():
-        for part in ("train", "test") if source.startswith("emnist") else ():
-            transposed = found[f"{part}_images"].transpose(0, 2, 1)
-            labels = found[f"{part}_labels"]
-            members[f"gzip/{source}-{part}-images-idx3-ubyte.gz"] = idx(transposed)
-            members[f"gzip/{source}-{part}-labels-idx1-ubyte.gz"] = idx(
-                labels + source.endswith("letters")
-            )
+    sources = [source for source in truth if source.startswith("emnist")]
+    for source, part in itertools.product(sources, ("train", "test")):
+        transposed = truth[source][f"{part}_images"].transpose(0, 2, 1)
+        labels = truth[source][f"{part}_labels"]
+        if source == "emnist-letters":
+            labels = labels + 1
+        members[f"gzip/{source}-{part}-images-idx3-ubyte.gz"] = idx(transposed)
+        members[f"gzip/{source}-{part}-labels-idx1-ubyte.gz"] = idx(labels)
     path = folder / "EMNIST" / "raw" / "gzip.zip"
     path.parent.mkdir(parents=True)
     with zipfile.ZipFile(path, "w") as archive:
@@ -139,23 +143,20 @@ def write_emnist(folder, truth, **changes):
             archive.writestr(name, content)
 
 
-def cifar_batches(found):
+def cifar_batches(images):
     """CIFAR-10's eight pickles: five of training images, one of test images, and the class
     names.
     """
-
-    def batch(images, labels):
-        rows = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
-        return pickle.dumps({"data": rows, "labels": labels.tolist()}, protocol=2)
-
-    images = np.array_split(found["train_images"], 5)
-    labels = np.array_split(found["train_labels"], 5)
-    batches = {f"data_batch_{k + 1}": batch(images[k], labels[k]) for k in range(5)}
-    meta = pickle.dumps({"label_names": [f"class {k}" for k in range(10)]}, protocol=2)
-    return batches | {
-        "test_batch": batch(found["test_images"], found["test_labels"]),
-        "batches.meta": meta,
+    classes = [f"class {k}" for k in range(10)]
+    batches = {
+        "test_batch": _cifar_batch(images["test_images"], images["test_labels"]),
+        "batches.meta": pickle.dumps({"label_names": classes}, protocol=2),
     }
+    pixels = np.array_split(images["train_images"], 5)
+    labels = np.array_split(images["train_labels"], 5)
+    for k in range(5):
+        batches[f"data_batch_{k + 1}"] = _cifar_batch(pixels[k], labels[k])
+    return batches
 
 
 def write_cifar(folder, batches):
@@ -166,11 +167,17 @@ def write_cifar(folder, batches):
             archive.addfile(member, io.BytesIO(content))
 
 
-def write_svhn(folder, found):
+def _cifar_batch(images, labels):
+    rows = images.transpose(0, 3, 1, 2).reshape(len(images), -1)
+    return pickle.dumps({"data": rows, "labels": labels.tolist()}, protocol=2)
+
+
+def write_svhn(folder, images):
     for part in ("train", "test"):
-        images = found[f"{part}_images"].transpose(1, 2, 3, 0)
-        labels = found[f"{part}_labels"]
-        content = {"X": images, "y": np.where(labels == 0, 10, labels)[:, None].astype(np.uint8)}
+        labels = images[f"{part}_labels"]
+        ids = np.where(labels == 0, 10, labels).astype(np.uint8)
+        pixels = images[f"{part}_images"].transpose(1, 2, 3, 0)
+        content = {"X": pixels, "y": ids[:, None]}
         scipy.io.savemat(folder / f"{part}_32x32.mat", content, do_compression=True)
 
 
@@ -178,28 +185,29 @@ def expect(monkeypatch, folder, batches=None):
     """Let the sources expect the archives as they are in `folder`, and torchvision the pickles of
     CIFAR-10.
     """
-    from torchvision.datasets import CIFAR10
-
-    def md5(content):
-        return hashlib.md5(content).hexdigest()
-
     for name, source in SOURCES.items():
-        there = [
-            (archive, folder / archive.path)
-            for archive in source.archives
-            if (folder / archive.path).exists()
-        ]
-        if there:
-            archives = [replace(archive, md5=md5(path.read_bytes())) for archive, path in there]
+        archives = []
+        for archive in source.archives:
+            path = folder / archive.path
+            if path.exists():
+                archives.append(replace(archive, md5=_md5(path.read_bytes())))
+        if archives:
             monkeypatch.setitem(SOURCES, name, replace(source, archives=archives))
     if batches:
-        monkeypatch.setattr(
-            CIFAR10, "tgz_md5", md5((folder / "cifar-10-python.tar.gz").read_bytes())
-        )
-        monkeypatch.setattr(CIFAR10, "meta", {**CIFAR10.meta, "md5": md5(batches["batches.meta"])})
-        for listed in ("train_list", "test_list"):
-            monkeypatch.setattr(
-                CIFAR10,
-                listed,
-                [[file, md5(batches[file])] for file, _ in getattr(CIFAR10, listed)],
-            )
+        _expect_batches(monkeypatch, folder, batches)
+
+
+def _expect_batches(monkeypatch, folder, batches):
+    from torchvision.datasets import CIFAR10
+
+    archive = folder / "cifar-10-python.tar.gz"
+    meta = {**CIFAR10.meta, "md5": _md5(batches["batches.meta"])}
+    monkeypatch.setattr(CIFAR10, "tgz_md5", _md5(archive.read_bytes()))
+    monkeypatch.setattr(CIFAR10, "meta", meta)
+    for name in ("train_list", "test_list"):
+        files = [file for file, _ in getattr(CIFAR10, name)]
+        monkeypatch.setattr(CIFAR10, name, [[file, _md5(batches[file])] for file in files])
+
+
+def _md5(content):
+    return hashlib.md5(content).hexdigest()
