@@ -30,11 +30,15 @@ def table(size=3, variance=0.0, broken=0.0, apart=3.0, n=GROUPS, prior=PRIOR):
     labels.
     """
     rng = np.random.default_rng(0)
-    labels = labels_of_groups(rng, n, size, 200 * n, prior, variance, broken)
-    labels = np.append(labels.ravel(), rng.random(UNGROUPED) < prior)
-    columns = rng.normal(size=(len(labels), 2)) + apart * labels[:, None] * [1, 0.5]
+    members = labels_of_groups(rng, n, size, 200 * n, prior, variance, broken)
+    unlabeled = rng.random(UNGROUPED) < prior
+    labels = np.append(members.ravel(), unlabeled)
+
+    noise = rng.normal(size=(len(labels), 2))
+    columns = noise + np.outer(labels, [apart, apart / 2])
     frame = pd.DataFrame(columns, columns=["income", "age"])
-    frame["team"] = [*np.repeat([f"team {k}" for k in range(n)], size), *[None] * UNGROUPED]
+    teams = [f"team {k}" for k in range(n)]
+    frame["team"] = [*np.repeat(teams, size), *[None] * UNGROUPED]
     return frame, labels
 
 
@@ -45,26 +49,34 @@ def studied(frame, prior=PRIOR, **parameters):
 
 def commanded(frame, folder, *more):
     """The study of a table that the command was given."""
-    frame.to_csv(folder / "people.csv", index=False)
+    source = folder / "people.csv"
+    frame.to_csv(source, index=False)
     options = ["--group", "team", "--prior", str(PRIOR), "--learner", "linear", *more]
     with mock.patch.object(pages, "write_own_page", wraps=pages.write_own_page) as written:
-        source = str(folder / "people.csv")
-        assert cli.main(["fit", source, *options, "--out", str(folder / "model")]) == 0
+        command = ["fit", str(source), *options, "--out", str(folder / "model")]
+        assert cli.main(command) == 0
     return written.call_args.args[0]
 
 
 def true_rate(study, labels):
-    rest = study.data.groups == -1
-    return float(((study.held_out > 0) == labels)[rest].mean())
+    is_right = (study.held_out > 0) == labels
+    return is_right[study.data.groups == -1].mean()
 
 
 def kinds(study):
     return {doubt.kind for doubt in doubts_of(study)}
 
 
+def text_of(study, kind):
+    """Return the only doubt of a kind."""
+    (text,) = [doubt.text for doubt in doubts_of(study) if doubt.kind == kind]
+    return text
+
+
 def page_of(study, folder):
-    pages.write_own_page(study, folder / "page.html")
-    text = (folder / "page.html").read_text(encoding="utf-8")
+    path = folder / "page.html"
+    pages.write_own_page(study, path)
+    text = path.read_text(encoding="utf-8")
     return re.sub(r"<[^>]*>|\s+", " ", text)
 
 
@@ -98,16 +110,14 @@ def test_columns_in_which_a_group_is_alike_are_named():
     study = studied(frame)
     assert study.places.columns_differ
     assert study.alike[0] == "town"
-    (said,) = [doubt.text for doubt in doubts_of(study) if doubt.kind == "columns"]
-    assert "town" in said
+    assert "town" in text_of(study, "columns")
 
 
 def test_a_prior_that_the_data_do_not_know_is_neither_confirmed_nor_refuted(tmp_path):
-    study = studied(table(n=40, apart=0.0, prior=0.7)[0], prior=0.7)
-    assert kinds(study) >= {"prior", "constant"}
-    texts = {doubt.kind: doubt.text for doubt in doubts_of(study)}
-    assert "neither confirm nor refute the prior 0.7" in texts["prior"]
-    assert "70.0 %" in texts["constant"]
+    frame, _ = table(n=40, apart=0.0, prior=0.7)
+    study = studied(frame, prior=0.7)
+    assert "neither confirm nor refute the prior 0.7" in text_of(study, "prior")
+    assert "70.0 %" in text_of(study, "constant")
     assert "neither confirm nor refute" in page_of(study, tmp_path)
 
 
@@ -123,8 +133,8 @@ def test_broken_groups_count_in_the_interval_and_can_be_given(tmp_path):
     assert study.suspicion.number.low > 0
     assert study.shown.low < study.error.low
     assert 1 - study.shown.high <= true_rate(study, labels) <= 1 - study.shown.low
-    (said,) = [doubt.text for doubt in doubts_of(study) if doubt.kind == "broken"]
-    share = float(re.search(r"--broken ([0-9.]+)", said)[1])
+    option = re.search(r"--broken ([0-9.]+)", text_of(study, "broken"))
+    share = float(option[1])
     assert 0.05 < share < 0.3
     assert "allows for that" in page_of(study, tmp_path)
 
@@ -135,18 +145,18 @@ def test_broken_groups_count_in_the_interval_and_can_be_given(tmp_path):
 
 
 def test_a_share_of_broken_groups_is_checked(tmp_path, capsys):
+    source = tmp_path / "people.csv"
     frame, _ = table(n=40)
-    frame.to_csv(tmp_path / "people.csv", index=False)
+    frame.to_csv(source, index=False)
     options = ["--group", "team", "--prior", str(PRIOR), "--broken", "1.5"]
-    source = str(tmp_path / "people.csv")
-    assert cli.main(["fit", source, *options, "--out", str(tmp_path / "model")]) == 2
+    assert cli.main(["fit", str(source), *options, "--out", str(tmp_path / "model")]) == 2
     assert "broken is 1.5" in capsys.readouterr().err
 
 
 def test_known_numbers_of_positives_leave_nothing_to_compare_with():
     frame, labels = table(n=60)
     counts = labels[: 3 * 60].reshape(60, 3).sum(axis=1)
-    frame["positives"] = pd.array([*np.repeat(counts, 3), *[None] * UNGROUPED], dtype="Int64")
+    frame["positives"] = pd.Series(np.repeat(counts, 3)).astype("Int64")
     data = read_groups(frame, "team", count="positives")
     study = studies.study_groups(data, learner="linear", random_state=0)
     assert study.places is None

@@ -29,26 +29,33 @@ def frame():
 
 @pytest.mark.parametrize("name", ["frame", "groups.csv", "groups.parquet"])
 def test_a_table_is_read_and_reported(name, tmp_path):
+    path = tmp_path / name
     source = frame()
     if name.endswith("csv"):
-        source.to_csv(tmp_path / name, index=False)
+        source.to_csv(path, index=False)
     elif name.endswith("parquet"):
-        source.to_parquet(tmp_path / name)
-    data = read_groups(source if name == "frame" else tmp_path / name, group="id")
-    assert list(data.rows.columns) == ["height", "kind", "unit"] and data.names == ["b", "a", "c"]
+        source.to_parquet(path)
+
+    data = read_groups(source if name == "frame" else path, group="id")
+
+    assert list(data.rows.columns) == ["height", "kind", "unit"]
+    assert data.names == ["b", "a", "c"]
     assert data.groups.tolist() == number_groups(IDS).tolist()
-    report = data.report
-    assert report.sizes == {1: 1, 2: 1, 3: 1} and (
-        report.n_unlabeled,
-        report.distinct_unlabeled,
-    ) == (3, 3)
-    assert (report.repeated_within, report.in_two_groups, report.in_group_and_unlabeled) == (
-        2,
-        1,
-        1,
-    )
-    assert (report.missing, report.text, report.constant) == ({"height": 1}, ["kind"], ["unit"])
-    assert all(word in str(report) for word in ("3 groups", "1 of 3", "height 1", "unit"))
+
+
+def test_what_a_table_holds_is_reported():
+    report = read_groups(frame(), group="id").report
+    assert report.sizes == {1: 1, 2: 1, 3: 1}
+    assert report.n_unlabeled == 3
+    assert report.distinct_unlabeled == 3
+    assert report.repeated_within == 2
+    assert report.in_two_groups == 1
+    assert report.in_group_and_unlabeled == 1
+    assert report.missing == {"height": 1}
+    assert report.text == ["kind"]
+    assert report.constant == ["unit"]
+    for words in ("3 groups", "1 of 3", "height 1", "unit"):
+        assert words in str(report)
 
 
 @pytest.mark.parametrize(
@@ -56,21 +63,29 @@ def test_a_table_is_read_and_reported(name, tmp_path):
 )
 def test_ids_are_text_or_numbers(ids):
     data = read_groups(frame().assign(id=ids), group="id")
-    assert data.groups.tolist() == number_groups(IDS).tolist() and data.names == ["4", "2", "0"]
+    assert data.groups.tolist() == number_groups(IDS).tolist()
+    assert data.names == ["4", "2", "0"]
 
 
 def test_ids_and_text_of_a_csv_file_are_text_even_if_they_look_like_numbers_or_gaps(tmp_path):
+    path = tmp_path / "own.csv"
     names = ["007", "7", "NA", "1234567890123456789", "1234567890123456790"]
-    lines = ["code,id", *(f"0{place},{one}" for place, one in enumerate([*names, "", "-1"]))]
-    (tmp_path / "own.csv").write_text("\n".join(lines))
-    data = read_groups(tmp_path / "own.csv", group="id")
-    assert data.names == names and data.report.n_unlabeled == 2
-    assert read_rows(tmp_path / "own.csv", text=["code"]).rows["code"].tolist() == [
-        f"0{place}" for place in range(7)
-    ]
+    rows = pd.DataFrame({"code": ["00", "01", "02", "03", "04", "05", "06"]})
+    rows["id"] = [*names, "", "-1"]
+    rows.to_csv(path, index=False)
+
+    data = read_groups(path, group="id")
+    assert data.names == names
+    assert data.report.n_unlabeled == 2
+    codes = read_rows(path, text=["code"]).rows["code"]
+    assert codes.tolist() == rows["code"].tolist()
+
+
+def test_truths_and_dates_become_numbers_and_their_gaps_stay():
     mixed = pd.DataFrame({"true": [True, None, False], "end": ["2021-05-07", None, "9999-12-31"]})
     plain = TableEncoder().fit_transform(mixed)
-    assert plain.loc[2].tolist() == [0.0, 2932896.0] and plain.loc[1].isna().all()
+    assert plain.loc[2].tolist() == [0.0, 2932896.0]
+    assert plain.loc[1].isna().all()
 
 
 def test_arrays_are_read_in_both_forms(tmp_path):
@@ -80,14 +95,25 @@ def test_arrays_are_read_in_both_forms(tmp_path):
     np.savez(tmp_path / "both.npz", tuples=tuples, unlabeled=unlabeled)
     both = read_groups(tmp_path / "both.npz")
     ids = np.where(both.groups < 0, -1, both.groups // 10**6)
-    np.savez(tmp_path / "rows.npz", rows=both.rows, bag=ids)
-    rows = read_groups(str(tmp_path / "rows.npz"), group="bag")
-    for data in (both, rows):
+    path = tmp_path / "rows.npz"
+    np.savez(path, rows=both.rows, bag=ids)
+
+    for data in (both, read_groups(str(path), group="bag")):
         sample = sample_of(data.groups)
         assert np.array_equal(data.rows[sample.tuples], tuples)
         assert np.array_equal(data.rows[sample.unlabeled], unlabeled)
     with pytest.raises(UserError, match="zzz"):
-        read_groups(tmp_path / "rows.npz", group="zzz")
+        read_groups(path, group="zzz")
+
+
+PICTURES = (
+    "left/1.png",
+    "left/2.PNG",
+    "right/1.png",
+    "right/2.png",
+    "0.png",
+    "unlabeled/a/1.png",
+)
 
 
 @pytest.fixture
@@ -95,62 +121,69 @@ def pictures(tmp_path):
     """Two groups of pictures in folders, and unlabeled ones beside them and in a folder of their
     own.
     """
-    for k, name in enumerate(
-        ("left/1.png", "left/2.PNG", "right/1.png", "right/2.png", "0.png", "unlabeled/a/1.png")
-    ):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(np.full((4, 6), k, np.uint8)).save(tmp_path / name, format="png")
+    for shade, name in enumerate(PICTURES):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", (6, 4), shade).save(path, format="png")
     (tmp_path / "notes.txt").write_text("no picture")
     return tmp_path
 
 
-def test_pictures_have_their_group_from_folders_or_a_table(pictures):
+def test_pictures_have_their_group_from_folders(pictures):
     data = read_groups(pictures)
-    assert (
-        data.rows.shape == (6, 4, 6)
-        and data.rows.dtype == np.uint8
-        and data.names == ["left", "right"]
-    )
+    assert data.rows.shape == (6, 4, 6)
+    assert data.rows.dtype == np.uint8
+    assert data.names == ["left", "right"]
     sample = sample_of(data.groups)
-    assert data.rows[sample.tuples][:, :, 0, 0].tolist() == [[0, 1], [2, 3]]
-    assert data.rows[sample.unlabeled][:, 0, 0].tolist() == [4, 5]
-    table = pd.DataFrame(
-        {
-            "file": [str(path.relative_to(pictures)) for path in data.files],
-            "group": data.groups // 2,
-        }
-    )
-    table["group"] = table["group"].where(data.groups > 0)
-    told = read_groups(pictures, table=table)
-    assert np.array_equal(told.rows, data.rows) and np.array_equal(told.groups, data.groups)
+    shades = data.rows[:, 0, 0]
+    assert shades[sample.tuples].tolist() == [[0, 1], [2, 3]]
+    assert shades[sample.unlabeled].tolist() == [4, 5]
+
+
+def test_pictures_have_their_group_from_a_table(pictures):
+    expected = read_groups(pictures)
+    files = [str(path.relative_to(pictures)) for path in expected.files]
+    groups = pd.Series(expected.groups).where(expected.groups > 0)
+    table = pd.DataFrame({"file": files, "group": groups})
+
+    data = read_groups(pictures, table=table)
+
+    assert np.array_equal(data.rows, expected.rows)
+    assert np.array_equal(data.groups, expected.groups)
+    table.loc[len(table)] = ["lost.png", 1]
     with pytest.raises(UserError, match=r"lost\.png"):
-        read_groups(
-            pictures, table=pd.concat([table, pd.DataFrame({"file": ["lost.png"], "group": [1]})])
-        )
+        read_groups(pictures, table=table)
 
 
 def test_pictures_of_several_sizes_and_colours_are_made_alike(pictures):
-    Image.new("RGBA", (8, 8), (255, 0, 0, 255)).save(pictures / "right" / "3.png")
+    red = (255, 0, 0, 255)
+    Image.new("RGBA", (8, 8), red).save(pictures / "right" / "3.png")
     with pytest.raises(UserError, match="size"):
         read_groups(pictures)
-    assert read_groups(pictures, size=(4, 6)).rows.shape == (7, 4, 6, 3)
-    Image.fromarray(np.full((4, 6), 40_000, np.uint16)).save(pictures / "right" / "deep.png")
+    rows = read_groups(pictures, size=(4, 6)).rows
+    assert rows.shape == (7, 4, 6, 3)
+
+
+def test_pictures_of_more_than_a_byte_a_pixel_are_refused(pictures):
+    Image.new("I;16", (6, 4), 40_000).save(pictures / "right" / "deep.png")
     with pytest.raises(UserError, match="I;16"):
         read_groups(pictures, size=(4, 6))
 
 
 def test_pictures_are_upright_and_links_are_followed(pictures, tmp_path_factory):
-    lying = Image.fromarray(np.arange(24, dtype=np.uint8).reshape(6, 4))
+    pixels = np.arange(24, dtype=np.uint8).reshape(6, 4)
     exif = Image.Exif()
     exif[0x0112] = 6  # the camera was turned by a quarter
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    lying.save(elsewhere / "1.png", exif=exif)
+    Image.fromarray(pixels).save(elsewhere / "1.png", exif=exif)
     (pictures / "linked").symlink_to(elsewhere)
     (elsewhere / "back").symlink_to(pictures)  # which leads in a circle
+
     data = read_groups(pictures)
+
     assert data.names == ["left", "linked", "right"]
     place = data.files.index(pictures / "linked" / "1.png")
-    assert data.rows[place].tolist() == np.rot90(np.asarray(lying), -1).tolist()
+    assert np.array_equal(data.rows[place], np.rot90(pixels, -1))
 
 
 def test_a_folder_unlabelled_is_found_by_both_spellings_and_what_is_hidden_is_passed_over(pictures):
@@ -159,44 +192,61 @@ def test_a_folder_unlabelled_is_found_by_both_spellings_and_what_is_hidden_is_pa
     data = read_groups(pictures)
     assert data.names == ["left", "right"]
     assert data.account.passed_over == {"hidden": 1, ".txt": 1}
-    assert data.account.files_seen == 8 and data.account.files_read == 6
+    assert data.account.files_seen == 8
+    assert data.account.files_read == 6
 
 
 def test_all_damaged_pictures_are_named_at_once(pictures):
     for name in ("left/1.png", "right/2.png"):
-        (pictures / name).write_bytes((pictures / name).read_bytes()[:40])
+        path = pictures / name
+        path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(UserError, match=r"left/1\.png.*right/2\.png"):
         read_groups(pictures)
 
 
 @pytest.mark.parametrize(
-    ("make", "word"),
+    ("source", "word"),
     [
-        (lambda folder: frame(), "group"),
-        (lambda folder: frame().assign(group="a"), "unlabeled"),
-        (lambda folder: frame().assign(group=None), "groups"),
-        (lambda folder: folder, "pictures"),
-        (lambda folder: folder / "lost.csv", "lost"),
-        (lambda folder: folder / "lost.xls", "xls"),
-        (lambda folder: [1, 2], "source"),
-        (
-            lambda folder: (folder / "a.csv").write_text("group,x\n1,2") and folder / "a.csv",
-            "unlabeled",
-        ),
-        (
-            lambda folder: (
-                (folder / "a.csv").write_text("group,x\n1,2,3\n4,5,6") and folder / "a.csv"
-            ),
-            "more values",
-        ),
-        (
-            lambda folder: (
-                np.savez(folder / "a.npz", rows=np.ones(3), group=[0, 0, -1]) or folder / "a.npz"
-            ),
-            "shape",
-        ),
+        (frame(), "group"),
+        (frame().assign(group="a"), "unlabeled"),
+        (frame().assign(group=None), "groups"),
+        ([1, 2], "source"),
     ],
 )
-def test_a_source_without_groups_is_refused(make, word, tmp_path):
+def test_a_source_without_groups_is_refused(source, word):
     with pytest.raises(UserError, match=word):
-        read_groups(make(tmp_path))
+        read_groups(source)
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("", "pictures"),
+        ("lost.csv", "lost"),
+        ("lost.xls", "xls"),
+    ],
+)
+def test_a_file_or_folder_with_nothing_to_read_is_refused(tmp_path, name, word):
+    with pytest.raises(UserError, match=word):
+        read_groups(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("group,x\n1,2", "unlabeled"),
+        ("group,x\n1,2,3\n4,5,6", "more values"),
+    ],
+)
+def test_a_csv_file_without_groups_is_refused(tmp_path, text, word):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with pytest.raises(UserError, match=word):
+        read_groups(path)
+
+
+def test_arrays_of_another_shape_are_refused(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, rows=np.ones(3), group=[0, 0, -1])
+    with pytest.raises(UserError, match="shape"):
+        read_groups(path)
