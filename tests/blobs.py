@@ -18,17 +18,23 @@ SETTINGS = Settings(
 )
 
 
+INNER = SIDE - 2  # within the frame
+COLUMNS = np.where(np.arange(INNER) < INNER // 2, 1, -1)
+
+
 def draw_blobs(part, n, noise=60):
     """Draw grey noise in a black frame, brighter on the left for one class and on the right for the
     other.
 
     Returns images (n, SIDE, SIDE), uint8, and labels (n,), +1 or -1.
     """
-    labels = np.where(np.arange(n) % 5 < 2, 1, -1).astype(np.int8)
-    grey = Stream(1, f"{part} images").uniform(n, SIDE - 2, SIDE - 2)
-    columns = np.where(np.arange(SIDE - 2) < SIDE // 2 - 1, 1, -1)
-    inner = (90 + 40 * columns * labels[:, None, None] + noise * grey).astype(np.uint8)
-    return np.pad(inner, ((0, 0), (1, 1), (1, 1))), labels
+    is_positive = np.arange(n) % 5 < 2
+    labels = np.where(is_positive, 1, -1)
+    brightness = 90 + 40 * np.multiply.outer(labels, COLUMNS)
+    grey = Stream(1, f"{part} images").uniform(n, INNER, INNER)
+    inner = (brightness[:, None] + noise * grey).astype(np.uint8)
+    frame = ((0, 0), (1, 1), (1, 1))
+    return np.pad(inner, frame), labels.astype(np.int8)
 
 
 IMAGES, LABELS = draw_blobs("train", 300)
@@ -47,14 +53,26 @@ def rates():
     return TestSet(TEST_IMAGES, TEST_LABELS, IMAGES, LABELS)
 
 
+OPTIONS = ("loss", "law", "target_prior")
+
+
 def train_blobs(
-    method, samples, seeds, settings=SETTINGS, images=IMAGES, evaluation=None, **others
+    method,
+    samples,
+    seeds,
+    settings=SETTINGS,
+    images=IMAGES,
+    evaluation=None,
+    prior=0.4,
+    **others,
 ):
     """Train a method on samples of the blobs."""
-    options = {name: others.pop(name) for name in ("loss", "law", "target_prior") if name in others}
-    task = Task(method, samples[0].tuples.shape[1], others.pop("prior", 0.4), **options)
-    given = {"labels": LABELS, "evaluation": evaluation or rates(), **others}
-    return train(task, images, samples, seeds, settings, **given)
+    options = {name: others.pop(name) for name in OPTIONS if name in others}
+    tuple_size = samples[0].tuples.shape[1]
+    task = Task(method, tuple_size, prior, **options)
+    others.setdefault("labels", LABELS)
+    others["evaluation"] = evaluation or rates()
+    return train(task, images, samples, seeds, settings, **others)
 
 
 def assert_same(history, expected, tolerance=0.0):

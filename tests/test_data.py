@@ -66,19 +66,23 @@ def test_groups_name_each_image_once(sizes, n_unlabeled):
 PAIRS = np.zeros((4, 2, 3))
 ROWS = np.zeros((5, 3))
 FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+TWO_PAIRS_AND_A_ROW = [2, 2, 1000002, 1000002, -1]
 
 
 def test_frames_keep_their_columns():
-    rows, groups = join_groups([FRAME, FRAME], FRAME[:1])
+    rows, groups = join_groups([FRAME, FRAME[::-1]], FRAME[:1])
     assert list(rows.columns) == ["a", "b"]
-    assert groups.tolist() == [2, 2, 1000002, 1000002, -1]
+    assert rows["a"].tolist() == [1, 2, 2, 1, 1]
+    assert groups.tolist() == TWO_PAIRS_AND_A_ROW
 
 
 def test_sparse_rows_stay_sparse():
     matrix = sparse.csr_matrix(FRAME)
-    rows, groups = join_groups([matrix, matrix], matrix[:1])
+    rows, groups = join_groups([matrix, matrix[::-1]], matrix[:1])
     assert sparse.issparse(rows)
-    assert groups.tolist() == [2, 2, 1000002, 1000002, -1]
+    values = rows.toarray()[:, 0]
+    assert values.tolist() == [1, 2, 2, 1, 1]
+    assert groups.tolist() == TWO_PAIRS_AND_A_ROW
 
 
 UNLIKE = [

@@ -318,14 +318,16 @@ def test_images_that_stay_bytes_until_the_step_give_the_same_numbers(
     assert np.array_equal(stored.outputs(tests), floats.outputs(tests))
 
 
+@pytest.mark.parametrize("device", [CPU, torch.device("meta")])
 @pytest.mark.parametrize("images", [COLOURS, np.float32(COLOURS)])
-def test_the_channels_are_last_from_the_input_of_resnet_on(images):
+def test_the_channels_are_last_from_the_input_of_resnet_on(images, device):
     preparation = prepare(Settings(network="resnet34"), images)
-    for device in (CPU, torch.device("meta")):
-        inputs = Inputs(images, [draw_sample()], preparation, device)
-        x = inputs(inputs.unlabeled)[0]
-        assert x.shape[1:] == (3, SIDE, SIDE) and x.dtype == torch.float32
-        assert x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
+    inputs = Inputs(images, [draw_sample()], preparation, device)
+    x = inputs(inputs.unlabeled)[0]
+    assert x.shape[1:] == (3, SIDE, SIDE)
+    assert x.dtype == torch.float32
+    assert x.is_contiguous(memory_format=torch.channels_last)
+    assert not x.is_contiguous()
 
 
 class FullAbove(nn.Module):

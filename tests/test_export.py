@@ -52,36 +52,44 @@ def assert_answers(found, trained):
 
 @torch.no_grad()
 def test_it_gives_the_scores_of_rows_as_they_are(trained):
-    module = PlainModule(trained[0].module, trained[0].preparation)
+    model, images = trained
+    rows = torch.from_numpy(images)
+    module = PlainModule(model.module, model.preparation)
     assert not module.network.training
-    assert_answers(module(torch.from_numpy(trained[1])), trained)
-    turned = PlainModule(trained[0].module, trained[0].preparation, sign=-1, shift=0.5)
-    assert_answers(0.5 - turned(torch.from_numpy(trained[1])), trained)
+    assert_answers(module(rows), trained)
+
+    turned = PlainModule(model.module, model.preparation, sign=-1, shift=0.5)
+    assert_answers(0.5 - turned(rows), trained)
 
 
 @torch.no_grad()
 def test_a_file_of_weights_is_read_into_a_module_that_was_trained_otherwise(trained, tmp_path):
-    model, rows = trained
-    module, other = (PlainModule(model.module, model.preparation) for _ in range(2))
-    save_file(module.state_dict(), tmp_path / "weights.safetensors")
+    model, images = trained
+    rows = torch.from_numpy(images)
+    module = PlainModule(model.module, model.preparation)
+    other = PlainModule(model.module, model.preparation)
+    path = tmp_path / "weights.safetensors"
+    save_file(module.state_dict(), path)
     for value in other.parameters():
         value.zero_()
-    assert_answers(module(torch.from_numpy(rows)), trained)  # its weights are a copy
-    other.load_state_dict(load_file(tmp_path / "weights.safetensors"))
-    assert_answers(other(torch.from_numpy(rows)), trained)
+    assert_answers(module(rows), trained)  # its weights are a copy
+    other.load_state_dict(load_file(path))
+    assert_answers(other(rows), trained)
 
 
 def test_a_table_is_standardised_in_double_precision():
     table = 1000 * VECTORS + 5e5
     standardisation = Standardisation.learn(table, components=None)
-    table[1300, 3], table[1400, :] = np.nan, 1e9  # a missing value, and outliers
+    table[1300, 3] = np.nan  # a missing value
+    table[1400] = 1e9  # outliers
     rows = standardisation(table).astype(np.float32)
-    (model,) = train(
-        Task("relu", 2, 0.5), rows[:1200], [DATA], [0], Settings(epochs=3, batch_size=100)
-    )
+    settings = Settings(epochs=3, batch_size=100)
+    (model,) = train(Task("relu", 2, 0.5), rows[:1200], [DATA], [0], settings)
+
     module = PlainModule(model.module, model.preparation, standardisation)
     with torch.no_grad():
-        assert_answers(module(torch.from_numpy(table[1200:])), (model, rows[1200:]))
+        scores = module(torch.from_numpy(table[1200:]))
+    assert_answers(scores, (model, rows[1200:]))
 
 
 @pytest.mark.slow
@@ -93,13 +101,15 @@ def test_export_and_onnx_give_the_same_answers_to_any_number_of_rows(trained, tm
     few = torch.from_numpy(rows[:3])
     batch = {0: torch.export.Dim("rows", min=1)}
     program = torch.export.export(module, (few,), dynamic_shapes=(batch,))
-    torch.export.save(program, tmp_path / "model.pt2")
+    path = tmp_path / "model.pt2"
+    torch.export.save(program, path)
     with torch.no_grad():
-        assert_answers(
-            torch.export.load(tmp_path / "model.pt2").module()(torch.from_numpy(rows)), trained
-        )
-    torch.onnx.export(program, (few,), tmp_path / "model.onnx", dynamo=True, verbose=False)
-    session = onnxruntime.InferenceSession(
-        tmp_path / "model.onnx", providers=["CPUExecutionProvider"]
-    )
-    assert_answers(session.run(None, {session.get_inputs()[0].name: rows})[0], trained)
+        loaded = torch.export.load(path).module()
+        assert_answers(loaded(torch.from_numpy(rows)), trained)
+
+    path = tmp_path / "model.onnx"
+    torch.onnx.export(program, (few,), path, dynamo=True, verbose=False)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    (scores,) = session.run(None, {name: rows})
+    assert_answers(scores, trained)

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -87,15 +86,25 @@ def test_every_command_has_help(capsys):
         assert end.value.code == 0
 
 
-def test_labels_and_splits_are_made_from_files_and_json(made, tmp_path):
-    assert (load_npz(made / "labels.npz", "train")["train"] > 0).sum() == 669
-    assert cli.main(split(made / "labels.npz", tmp_path / "split.npz")) == 0
-    tuples, unlabeled = load_npz(tmp_path / "split.npz", "tuples_1", "unlabeled_1").values()
-    assert tuples.shape == (20, 2) and unlabeled.shape == (30,)
-    sheets = [str(tmp_path / f"{side}.png") for side in ("positive", "negative")]
+def test_labels_are_made_from_images_and_sides(made):
+    labels = load_npz(made / "labels.npz", "train")["train"]
+    assert (labels > 0).sum() == 669
+
+
+def test_a_split_is_made_from_labels_and_json(made, tmp_path):
+    out = tmp_path / "split.npz"
+    assert cli.main(split(made / "labels.npz", out)) == 0
+    tuples, unlabeled = load_npz(out, "tuples_1", "unlabeled_1").values()
+    assert tuples.shape == (20, 2)
+    assert unlabeled.shape == (30,)
+
+
+def test_contact_sheets_are_made_from_images_and_labels(made, tmp_path):
+    sheets = [tmp_path / "positive.png", tmp_path / "negative.png"]
     files = ["--images", f"{made}/images.npz", "--labels", f"{made}/labels.npz"]
-    assert cli.main(["sheet", *files, "--out", *sheets]) == 0
-    assert all(Path(sheet).stat().st_size > 1000 for sheet in sheets)
+    assert cli.main(["sheet", *files, "--out", *map(str, sheets)]) == 0
+    for sheet in sheets:
+        assert sheet.stat().st_size > 1000
 
 
 def test_a_split_is_drawn_without_torch(made, tmp_path):

@@ -1,5 +1,7 @@
 """Configurations: how files are laid over each other, and what is refused."""
 
+import copy
+
 import pytest
 from configs import FIRST, FLAT, config
 
@@ -17,15 +19,20 @@ from mdpu.pipeline.files import resource
 from mdpu.pipeline.plan import Plan
 
 
-def test_overlays_merge_mappings_and_replace_lists_and_values():
-    base = {"a": {"x": 1, "y": [1, 2]}, "b": 2, "c": {"d": {"e": 1}}}
-    overlay = {"a": {"y": [3]}, "b": {"new": 1}, "c": {"d": {"f": 2}}}
-    assert merge(base, overlay) == {
-        "a": {"x": 1, "y": [3]},
-        "b": {"new": 1},
-        "c": {"d": {"e": 1, "f": 2}},
-    }
-    assert base == {"a": {"x": 1, "y": [1, 2]}, "b": 2, "c": {"d": {"e": 1}}}
+@pytest.mark.parametrize(
+    ("base", "overlay", "merged"),
+    [
+        ({"x": 1, "y": 2}, {"y": 3}, {"x": 1, "y": 3}),
+        ({"a": {"b": {"x": 1}}}, {"a": {"b": {"y": 2}}}, {"a": {"b": {"x": 1, "y": 2}}}),
+        ({"a": [1, 2]}, {"a": [3]}, {"a": [3]}),
+        ({"a": 2}, {"a": {"new": 1}}, {"a": {"new": 1}}),
+    ],
+    ids=["values", "mappings", "lists", "a mapping over a value"],
+)
+def test_overlays_merge_mappings_and_replace_lists_and_values(base, overlay, merged):
+    before = copy.deepcopy(base)
+    assert merge(base, overlay) == merged
+    assert base == before
 
 
 def test_values_of_the_command_line_that_arrive_as_text_are_read_as_yaml():

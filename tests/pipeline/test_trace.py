@@ -21,9 +21,9 @@ TINY = "digits/base/m2/n60/prior0.5/abs"
 
 def stored(plan: Plan, run, accuracy: float) -> Stored:
     """Return a run that has the same accuracy in every epoch."""
-    rows = [{"epoch": epoch, "objective": 0.1} for epoch in range(1, 101)]
-    rates = {"true_positive_rate": accuracy, "true_negative_rate": accuracy}
-    history = run_history(False, pd.DataFrame(rows).assign(**rates), 0.5)
+    epochs = pd.DataFrame({"epoch": range(1, 101), "objective": 0.1})
+    rates = epochs.assign(true_positive_rate=accuracy, true_negative_rate=accuracy)
+    history = run_history(False, rates, 0.5)
     facts = {
         "device": "cpu",
         "precision": "float32",
@@ -36,21 +36,17 @@ def stored(plan: Plan, run, accuracy: float) -> Stored:
 @pytest.fixture
 def cell(tmp_path):
     """Three made-up trials of a cell of the paper, 87, 88 and 89 %, in the folder of results."""
-    plan = Plan(
-        load_config(
-            values=[
-                f"results_dir={tmp_path}",
-                "shipped=null",
-                "datasets=[mnist]",
-                "axes={seed: [1, 2, 3]}",
-            ]
-        )
-    )
-    runs = plan.find_runs(RELU)
-    made = {run: stored(plan, run, 0.86 + run.seed / 100) for run in runs}
+    values = [
+        f"results_dir={tmp_path}",
+        "shipped=null",
+        "datasets=[mnist]",
+        "axes={seed: [1, 2, 3]}",
+    ]
+    plan = Plan(load_config(values=values))
     path = plan.layout.run_file(RELU)
-    write_runs(path, made.values())
-    return trace.Cell(plan, {run: (one, path) for run, one in made.items()})
+    trials = {run: stored(plan, run, 0.86 + run.seed / 100) for run in plan.find_runs(RELU)}
+    write_runs(path, trials.values())
+    return trace.Cell(plan, {run: (trial, path) for run, trial in trials.items()})
 
 
 def test_the_cell_is_judged_by_the_papers_number(cell):
@@ -64,13 +60,13 @@ def test_the_cell_is_judged_by_the_papers_number(cell):
 def test_finished_runs_are_found_by_key_and_missing_ones_are_named(cell):
     plan = cell.plan
     runs = list(cell.found)
-    found = trace.finished(plan, runs)
-    assert {run: one.key for run, (one, _) in found.found.items()} == {
-        run: plan.key(run) for run in runs
-    }
-    write_runs(
-        plan.layout.run_file(RELU), [one for run, (one, _) in cell.found.items() if run.seed != 2]
-    )
+    finished = trace.finished(plan, runs).found
+    assert list(finished) == runs
+    for run, (trial, _) in finished.items():
+        assert trial.key == plan.key(run)
+
+    others = [trial for run, (trial, _) in finished.items() if run.seed != 2]
+    write_runs(plan.layout.run_file(RELU), others)
     assert len(trace.finished(plan, runs[:1]).found) == 2
     with pytest.raises(UserError, match="seed2"):
         trace.finished(plan, runs)
@@ -90,17 +86,19 @@ def test_new_runs_are_judged_by_the_trials_of_their_cell(
     cell, monkeypatch, capsys, seeds, accuracies, same
 ):
     runs = [run for run in cell.found if run.seed in seeds]
-    new = {
-        run: (stored(cell.plan, run, one), Path("new"))
-        for run, one in zip(runs, accuracies, strict=True)
-    }
+    new = {}
+    for run, accuracy in zip(runs, accuracies, strict=True):
+        new[run] = (stored(cell.plan, run, accuracy), Path("new"))
     monkeypatch.setattr(trace, "train_again", lambda plan, runs: new)
+
     assert trace.again(cell, runs) is same
+
     said = capsys.readouterr().out
     for run, accuracy in zip(runs, accuracies, strict=True):
         assert f"{run.name}: {86 + run.seed:.2f} % recorded, {100 * accuracy:.2f} % now" in said
+    after = trace.Cell(cell.plan, {**cell.found, **new})
     assert f"before  {cell.verdict()}" in said
-    assert f"after   {trace.Cell(cell.plan, {**cell.found, **new}).verdict()}" in said
+    assert f"after   {after.verdict()}" in said
 
 
 @pytest.mark.parametrize("name", [RELU, f"{RELU}/seed3", f"/a/runs/b/results/runs/{RELU}.parquet"])
@@ -111,12 +109,14 @@ def test_names_of_cells_runs_and_files_are_found_in_the_configurations(name):
     assert len(runs) == (1 if "seed" in name else 5)
 
 
-def test_a_trial_without_others_is_judged_by_the_wider_margin(cell, monkeypatch):
-    run = next(iter(cell.found))
-    for accuracy, same in (0.87, True), (0.88, True), (0.6, False):
-        new = {run: (stored(cell.plan, run, accuracy), Path("new"))}
-        monkeypatch.setattr(trace, "train_again", lambda plan, runs, new=new: new)
-        assert trace.again(trace.Cell(cell.plan, {run: cell.found[run]}), [run]) is same
+@pytest.mark.parametrize(("accuracy", "same"), [(0.87, True), (0.88, True), (0.6, False)])
+def test_a_trial_without_others_is_judged_by_the_wider_margin(cell, monkeypatch, accuracy, same):
+    run, *_ = cell.found
+    alone = trace.Cell(cell.plan, {run: cell.found[run]})
+    again = stored(cell.plan, run, accuracy)
+    new = {run: (again, Path("new"))}
+    monkeypatch.setattr(trace, "train_again", lambda plan, runs: new)
+    assert trace.again(alone, [run]) is same
 
 
 def test_a_sample_of_nothing_does_not_verify_a_configuration():
@@ -149,11 +149,10 @@ def test_a_finished_number_is_traced_and_comes_out_again(finished):
         assert run.about["date"] in said
     assert f"./run retrain {TINY}/seed2" in said
     assert "the paper has no such number" in said
-    recorded, now = (
-        finished.run("./run", "retrain", f"{TINY}/seed2")
-        .stdout.split(f"{TINY}/seed2: ")[1]
-        .split(", ")[:2]
-    )
+
+    retrained = finished.run("./run", "retrain", f"{TINY}/seed2").stdout
+    _, _, of_run = retrained.partition(f"{TINY}/seed2: ")
+    recorded, now, *_ = of_run.split(", ")
     assert recorded.split()[0] == now.split()[0]  # on one machine bit for bit
     assert finished.digests() == before
 
@@ -177,15 +176,15 @@ def test_every_shipped_run_has_a_name_that_is_found():
     """A name is of one run in a selection; of each selection's and reading's names, the first is
     found again.
     """
-    runs = read_csv(REPOSITORY / "results" / "reference" / "runs.csv")
-    shipped = shipped_keys(REPOSITORY / "results" / "reference" / "runs")
-    assert set(runs["key"]) == set(shipped)
+    reference = REPOSITORY / "results" / "reference"
+    runs = read_csv(reference / "runs.csv")
+    assert set(runs["key"]) == set(shipped_keys(reference / "runs"))
     assert not runs.duplicated(["selection", "run"]).any()
-    for row in runs.groupby(["selection", "reading"]).first().reset_index().itertuples():
-        files = (
-            [REPOSITORY / "config" / f"{row.selection}.yaml"]
-            if row.selection in ("laws", "own-split")
-            else []
-        )
+
+    first = runs.groupby(["selection", "reading"]).first().reset_index()
+    for row in first.itertuples():
+        files = []
+        if row.selection in ("laws", "own-split"):
+            files = [REPOSITORY / "config" / f"{row.selection}.yaml"]
         plan, (run,), _ = trace.find(row.run, files)
         assert plan.key(run) == row.key

@@ -16,12 +16,8 @@ SIDES = {"positive": ["cat", "fox"], "negative": ["dog"], "dropped": ["eel"]}
 def image_set(train, shape=(3, 2)):
     """Images whose pixels are ten times their class."""
     labels = np.array(train)
-    images = (
-        np.broadcast_to(labels.reshape(-1, *[1] * len(shape)), (labels.size, *shape)).astype(
-            np.uint8
-        )
-        * 10
-    )
+    pixels = np.multiply.outer(10 * labels, np.ones(shape, int))
+    images = pixels.astype(np.uint8)
     return ImageSet(images, labels, images, labels, ["cat", "dog", "eel", "fox"], "nowhere", "none")
 
 
@@ -32,16 +28,17 @@ def files(tmp_path):
 
 
 def test_sides_become_signs(files):
-    counts = {"positive": 3, "negative": 1, "dropped": 1}
-    write_labels(*files, SIDES, {"train": counts})
-    found = load_npz(files[1], "train", "test")
-    assert found["train"].tolist() == found["test"].tolist() == [1, 1, -1, 0, 1]
-    assert found["train"].dtype == np.int8
-    assert (
-        read_json(files[1].with_suffix(".json"))["counts"]
-        == count_sides(found)
-        == {"train": counts, "test": counts}
-    )
+    images, path = files
+    sides = {"positive": 3, "negative": 1, "dropped": 1}
+    write_labels(images, path, SIDES, {"train": sides})
+
+    labels = load_npz(path, "train", "test")
+    assert labels["train"].dtype == np.int8
+    assert labels["train"].tolist() == [1, 1, -1, 0, 1]
+    assert labels["test"].tolist() == [1, 1, -1, 0, 1]
+    counts = {"train": sides, "test": sides}
+    assert count_sides(labels) == counts
+    assert read_json(path.with_suffix(".json"))["counts"] == counts
 
 
 @pytest.mark.parametrize(
@@ -68,29 +65,46 @@ def test_a_description_of_something_else_is_named(files):
 
 def test_a_contact_sheet_shows_the_classes_of_a_side_in_turn():
     images = image_set([3, 1, 0, 1, 3, 1, 2, 2])
-    labels = binarize(images, {"positive": ["dog", "fox"], "negative": ["cat"], "dropped": ["eel"]})
-    sheet = np.asarray(contact_sheet(images, labels, 1))
-    assert sheet.shape == (3, 5 * (2 + GAP) - GAP)
-    assert sheet[0, :: 2 + GAP].tolist() == [10, 10, 10, 30, 30]
-    assert np.asarray(contact_sheet(images, labels, -1)).tolist() == [[0, 0]] * 3
-    full = image_set([1] * 100 + [3] * 30 + [0], (1, 1))
-    sheet = np.asarray(contact_sheet(full, {"train": np.where(full.train_labels > 0, 1, -1)}, 1))
-    assert sheet[:: 1 + GAP, :: 1 + GAP].ravel().tolist() == [10] * 24 + [30] * 24
-    assert sheet[1::2].min() == sheet[:, 1::2].min() == 255
+    sides = {"positive": ["dog", "fox"], "negative": ["cat"], "dropped": ["eel"]}
+    labels = binarize(images, sides)
+
+    positive = contact_sheet(images, labels, 1)
+    assert positive.size == (5 * (2 + GAP) - GAP, 3)
+    pixels = np.asarray(positive)
+    shown = pixels[0, :: 2 + GAP]
+    assert shown.tolist() == [10, 10, 10, 30, 30]
+
+    negative = contact_sheet(images, labels, -1)
+    assert negative.size == (2, 3)
+    assert not np.asarray(negative).any()
+
+
+def test_a_contact_sheet_shows_as_many_of_each_class_if_not_all_fit():
+    images = image_set([1] * 100 + [3] * 30 + [0], (1, 1))
+    signs = np.where(images.train_labels > 0, 1, -1)
+    sheet = contact_sheet(images, {"train": signs}, 1)
+
+    pixels = np.asarray(sheet)
+    step = 1 + GAP
+    shown = pixels[::step, ::step].ravel()
+    assert set(shown[:24]) == {10}
+    assert set(shown[24:]) == {30}
+    assert len(shown) == 48
+    for gaps in (pixels[1::2], pixels[:, 1::2]):
+        assert (gaps == 255).all()
 
 
 @pytest.mark.parametrize(
     ("shape", "mode"), [((3, 2), "L"), ((3, 2, 1), "L"), ((3, 2, 3), "RGB"), ((3, 2, 5), "L")]
 )
 def test_images_of_any_channels_are_shown(shape, mode, tmp_path):
-    write_images(image_set([0, 1], shape), tmp_path / "images.npz")
-    write_labels(tmp_path / "images.npz", tmp_path / "labels.npz", SIDES, {})
-    write_sheets(
-        tmp_path / "images.npz",
-        tmp_path / "labels.npz",
-        tmp_path / "positive",
-        tmp_path / "negative",
-    )
-    with Image.open(tmp_path / "negative") as sheet:
-        assert (sheet.mode, sheet.size) == (mode, (2, 3))
+    images = tmp_path / "images.npz"
+    labels = tmp_path / "labels.npz"
+    negative = tmp_path / "negative"
+    write_images(image_set([0, 1], shape), images)
+    write_labels(images, labels, SIDES, {})
+    write_sheets(images, labels, tmp_path / "positive", negative)
+    with Image.open(negative) as sheet:
+        assert sheet.mode == mode
+        assert sheet.size == (2, 3)
         assert np.asarray(sheet).max() == 10

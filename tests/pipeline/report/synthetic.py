@@ -30,10 +30,11 @@ IMAGES = 400
 
 def stand_in(classes: list[str], colour: bool, seed: int) -> ImageSet:
     """Return random images of these classes."""
-    random = np.random.default_rng(seed)
-    shape = (IMAGES, 32, 32, 3) if colour else (IMAGES, 28, 28)
+    shape = (32, 32, 3) if colour else (28, 28)
+    generator = np.random.default_rng(seed)
+    size = (IMAGES, *shape)
+    images = generator.integers(256, size=size, dtype=np.uint8)
     labels = np.arange(IMAGES) % len(classes)
-    images = random.integers(0, 256, shape, dtype=np.uint8)
     return ImageSet(images, labels, images, labels, classes, "Random stand-ins", "CC0")
 
 

@@ -190,12 +190,15 @@ def test_the_page_judges_by_a_readers_own_reading_as_python_does(page, synthetic
 def test_the_pages_quantiles_are_students(page):
     freedoms = [1, 1.3, 2, 2.71, 4, 7.5, 30, 400]
     levels = [0.51, 0.8, 0.95, 0.999]
-    script = (
-        "return arguments[0].map((freedom) => arguments[1].map((level) => rule.student(freedom, "
-        "level)))"
-    )
-    expected = special.stdtrit(np.array(freedoms)[:, None], (1 + np.array(levels)) / 2)
-    np.testing.assert_allclose(page.execute_script(script, freedoms, levels), expected, rtol=1e-9)
+    script = """
+        const [freedoms, levels] = arguments;
+        return freedoms.map((freedom) => levels.map((level) => rule.student(freedom, level)));
+    """
+    quantiles = page.execute_script(script, freedoms, levels)
+
+    freedoms, levels = np.meshgrid(freedoms, levels, indexing="ij")
+    expected = special.stdtrit(freedoms, (1 + levels) / 2)
+    np.testing.assert_allclose(quantiles, expected, rtol=1e-9)
 
 
 def test_a_number_says_under_which_readings_it_is_reproduced(page, synthetic, comparison):
