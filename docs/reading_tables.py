@@ -137,13 +137,19 @@ def single() -> str:
     """Return what becomes of the numbers that differ, under each single departure that says
     more.
     """
-    rows = read("single")
-    better = rows[rows["verdict"].isin(["reproduced", "close"])]
-    counts = better.groupby("reading").size().sort_values(ascending=False, kind="stable")
-    verdicts = rows.groupby("reading")["verdict"]
-    judged = verdicts.agg(lambda verdict: int((verdict != NOT_RUN).sum()))
-    body = [[in_words(name), str(count), str(judged[name])] for name, count in counts.items()]
-    return markdown(["reading", "reproduced or close", "of those that were run"], body[:6])
+    verdicts = read("single").set_index("reading")["verdict"]
+    counts = pd.DataFrame(
+        {
+            "better": verdicts.isin(["reproduced", "close"]),
+            "judged": verdicts != NOT_RUN,
+        }
+    )
+    sums = counts.groupby("reading").sum()
+    ordered = sums.sort_values("better", ascending=False, kind="stable")
+    body = []
+    for name, row in ordered.head(6).iterrows():
+        body.append([in_words(str(name)), str(row["better"]), str(row["judged"])])
+    return markdown(["reading", "reproduced or close", "of those that were run"], body)
 
 
 def compared(choices: str) -> pd.DataFrame:
@@ -165,17 +171,20 @@ def by_prior(
 ) -> str:
     """Return how near the values of a choice come, by all epochs and by the last ten."""
     wide = rows.set_index([*group, choice, "epochs"]).sort_index()
+    keys = rows[group].drop_duplicates()
     body = []
-    for key in rows[group].drop_duplicates().itertuples(index=False, name=None):
-        for place, (value, title) in enumerate(values.items()):
+    for key in keys.itertuples(index=False, name=None):
+        place = ", ".join(key)
+        for value, title in values.items():
             every = wide.loc[(*key, value, "all")]
             last = wide.loc[(*key, value, "last-ten")]
-            shown = ", ".join(key) if place == 0 else ""
-            numbers = [f"{every['rms']:.2f}", gaps(every), f"{last['rms']:.2f}", gaps(last)]
-            body.append([shown, title, *numbers])
-    titles = [", ".join(group), choice]
+            of_every = [f"{every['rms']:.2f}", gaps(every)]
+            of_last = [f"{last['rms']:.2f}", gaps(last)]
+            body.append([place, title, *of_every, *of_last])
+            place = ""  # a place is named once
     methods = ", ".join(METHODS.values())
-    return markdown([*titles, "all epochs", methods, "last ten", methods], body)
+    head = [", ".join(group), choice, "all epochs", methods, "last ten", methods]
+    return markdown(head, body)
 
 
 def counts(

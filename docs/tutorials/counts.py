@@ -2,9 +2,9 @@
 Groups with a count
 ===================
 
-Sometimes you know more about a group than "at least half": you know how many of its members are positive. A shop, for
-example, knows how many items of a parcel came back, but not which. This is learning from label proportions. It needs no
-unlabeled data.
+Sometimes you know more about a group than "at least half": you know how many of its members are
+positive. A shop, for example, knows how many items of a parcel came back, but not which. This is
+learning from label proportions. It needs no unlabeled data.
 """
 
 # %%
@@ -28,8 +28,8 @@ print("groups with 0, 1, 2, 3 even digits:", np.bincount(counts))
 # %%
 # Counts, or bounds on them
 # -------------------------
-# ``counts`` takes the lowest and the highest number of positives of each group. Here they are the same. The classifier
-# does not need the prior either.
+# ``counts`` takes the lowest and the highest number of positives of each group. Here they are the
+# same. The classifier does not need the prior either.
 
 from mdpu.estimator import MDPUClassifier, TupleClassifier
 
@@ -41,7 +41,8 @@ reached = {"exact count": 100 * classifier.score(new, truth)}
 print(f"counts: accuracy {reached['exact count']:.1f} %")
 
 # %%
-# Less is enough: for example whether a group has an even digit at all, as in multiple-instance learning.
+# Less is enough: for example whether a group has an even digit at all, as in multiple-instance
+# learning.
 
 low = np.where(counts > 0, 1, 0)
 high = np.where(counts > 0, 3, 0)
@@ -72,5 +73,5 @@ axis.set(xlim=(50, 100), xlabel="Accuracy (%)", title="What is known of each gro
 plt.show()
 
 # %%
-# In a training loop of your own, give :class:`~mdpu.losses.TupleLoss` a sequence of laws, and for each tuple the index
-# of its law as ``kinds``.
+# In a training loop of your own, give :class:`~mdpu.losses.TupleLoss` a sequence of laws, and for
+# each tuple the index of its law as ``kinds``.

@@ -2,9 +2,10 @@
 Five kinds of tuples
 ====================
 
-"At least half are positive" is one rule by which groups are collected. :class:`~mdpu.estimator.TupleClassifier` learns
-from groups by other rules, too: give it the rule as the *law* of the tuples. Here a digit is positive if it is even.
-The learner ``student`` is boosted trees.
+"At least half are positive" is one rule by which groups are collected.
+:class:`~mdpu.estimator.TupleClassifier` learns from groups by other rules, too: give it the rule as
+the *law* of the tuples. Here a digit is positive if it is even. The learner ``student`` is boosted
+trees.
 """
 
 import matplotlib.pyplot as plt
@@ -43,8 +44,9 @@ axis.set(xlim=(50, 100), xlabel="Accuracy (%)")
 plt.show()
 
 # %%
-# You can ask what a law identifies before you train. "all" means the classes and the prior. "mirror" means that the
-# tuples look the same if the classes are swapped. Then only the prior, here 0.4, tells which class is which.
+# You can ask what a law identifies before you train. "all" means the classes and the prior.
+# "mirror" means that the tuples look the same if the classes are swapped. Then only the prior, here
+# 0.4, tells which class is which.
 
 for name, law in laws.items():
     print(f"{law.identifies().what:6}  {name}")

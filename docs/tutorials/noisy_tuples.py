@@ -2,8 +2,8 @@
 Noisy tuples
 ============
 
-People who group things make mistakes. Here one triple in five breaks the rule: fewer than two of its digits are even.
-If you know about how often that happens, give this share to the classifier.
+People who group things make mistakes. Here one triple in five breaks the rule: fewer than two of
+its digits are even. If you know about how often that happens, give this share to the classifier.
 """
 
 # %%
@@ -35,9 +35,10 @@ print(f"{np.mean(even < 2):.0%} of the triples hold fewer than two even digits")
 # %%
 # Without and with the share
 # --------------------------
-# :class:`~mdpu.estimator.MDPUClassifier` trusts every tuple unless you give the share of those that are wrong. The law
-# of the tuples is then the weight with which a group of 0, 1, 2 or 3 positives becomes a tuple. All classifiers here
-# have the learner ``student``, which is boosted trees, so only their tuples and the share differ.
+# :class:`~mdpu.estimator.MDPUClassifier` trusts every tuple unless you give the share of those that
+# are wrong. The law of the tuples is then the weight with which a group of 0, 1, 2 or 3 positives
+# becomes a tuple. All classifiers here have the learner ``student``, which is boosted trees, so
+# only their tuples and the share differ.
 
 from mdpu.estimator import MDPUClassifier
 

@@ -2,18 +2,19 @@
 Your own photographs
 ====================
 
-This lesson starts from photographs: it cuts them into patches, groups the patches into tuples, and trains a
-convolutional network. The two photographs come with scikit-learn; to use others, change one line.
+This lesson starts from photographs: it cuts them into patches, groups the patches into tuples, and
+trains a convolutional network. The two photographs come with scikit-learn; to use others, change
+one line.
 
-The question is whether a patch shows the temple or the flower. Suppose that crops were sorted by eye, quickly: into
-groups of four, of which at least two show the temple.
+The question is whether a patch shows the temple or the flower. Suppose that crops were sorted by
+eye, quickly: into groups of four, of which at least two show the temple.
 """
 
 # %%
 # From photographs to patches
 # ---------------------------
-# ``load_sample_image`` reads the two photographs. For photographs of your own, put pictures into a folder for each side
-# and read them with Pillow: ``np.asarray(Image.open(path).convert("RGB"))``.
+# ``load_sample_image`` reads the two photographs. For photographs of your own, put pictures into a
+# folder for each side and read them with Pillow: ``np.asarray(Image.open(path).convert("RGB"))``.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,8 +33,9 @@ for axis, title in zip(axes, photographs, strict=True):
 plt.show()
 
 # %%
-# Patches of 16 by 16 pixels left of the dashed line are for training. Those on the right are for the test, so no test
-# patch overlaps with a training patch. Patches stay uint8, in the shape (N, H, W, C).
+# Patches of 16 by 16 pixels left of the dashed line are for training. Those on the right are for
+# the test, so no test patch overlaps with a training patch. Patches stay uint8, in the shape (N, H,
+# W, C).
 
 SIZE = 16
 EDGE = 420
@@ -73,8 +75,8 @@ plt.show()
 # %%
 # A network for pictures
 # ----------------------
-# :class:`~mdpu.estimator.Network` takes any PyTorch module. It gets pictures as (N, C, H, W), with values from 0 to 1,
-# and returns one score for each.
+# :class:`~mdpu.estimator.Network` takes any PyTorch module. It gets pictures as (N, C, H, W), with
+# values from 0 to 1, and returns one score for each.
 
 import torch
 from torch import nn
@@ -101,8 +103,8 @@ print(f"patches on the right, accuracy: {accuracy:.1f} %")
 # %%
 # A map of the photographs
 # ------------------------
-# Every patch of a grid gets its probability. Together they show what the classifier takes for the temple, also where
-# it is wrong.
+# Every patch of a grid gets its probability. Together they show what the classifier takes for the
+# temple, also where it is wrong.
 
 figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
 for axis, photograph in zip(axes, (temple, flower), strict=True):

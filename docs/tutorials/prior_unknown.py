@@ -2,15 +2,16 @@
 Without a prior
 ===============
 
-The *prior* is the share of positives among single unlabeled images. Most methods need it, and a wrong one costs
-accuracy. This lesson trains without it: tuples and unlabeled images together say what it is.
+The *prior* is the share of positives among single unlabeled images. Most methods need it, and a
+wrong one costs accuracy. This lesson trains without it: tuples and unlabeled images together say
+what it is.
 """
 
 # %%
 # The data
 # --------
-# These are pairs of handwritten digits, each with at least one even digit. The prior is 0.3. The classifier does not
-# know it.
+# These are pairs of handwritten digits, each with at least one even digit. The prior is 0.3. The
+# classifier does not know it.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,8 +30,8 @@ unlabeled = images[split.unlabeled]
 # %%
 # Leave ``prior`` out
 # -------------------
-# The classifier then estimates it first. If the sample did not tell it, `fit` would say so and stop. The learner
-# ``student`` is boosted trees, which train in a second.
+# The classifier then estimates it first. If the sample did not tell it, `fit` would say so and
+# stop. The learner ``student`` is boosted trees, which train in a second.
 
 from mdpu.estimator import MDPUClassifier
 
@@ -42,14 +43,14 @@ print(f"between {estimate.low:.3f} and {estimate.high:.3f}")
 print(f"the verdict: {estimate.verdict}")
 
 # %%
-# A theorem says why this is possible: the members of a tuple, taken together, identify the prior, although each by
-# itself does not. :doc:`/explanation/bags` has the proof.
+# A theorem says why this is possible: the members of a tuple, taken together, identify the prior,
+# although each by itself does not. :doc:`/explanation/bags` has the proof.
 #
 # What a wrong prior costs
 # ------------------------
-# The figure shows the accuracy on the images that were set aside, for priors that you might have guessed. If the sample
-# does not support a prior that you give, ``fit`` warns. Here it warns for three of the four, so the warnings are caught
-# and the first is shown.
+# The figure shows the accuracy on the images that were set aside, for priors that you might have
+# guessed. If the sample does not support a prior that you give, ``fit`` warns. Here it warns for
+# three of the four, so the warnings are caught and the first is shown.
 
 import textwrap
 import warnings
@@ -79,8 +80,9 @@ plt.show()
 # %%
 # Another prior where the classifier is used
 # ------------------------------------------
-# The images to classify may hold another share of positives than the unlabeled ones did. Half of the new digits are
-# even. ``prior_shift`` moves the scores to that prior. It can be set after the training.
+# The images to classify may hold another share of positives than the unlabeled ones did. Half of
+# the new digits are even. ``prior_shift`` moves the scores to that prior. It can be set after the
+# training.
 
 print(f"share of even digits among the new images: {np.mean(truth == 1):.2f}")
 before = np.mean(classifier.predict(new) == 1)

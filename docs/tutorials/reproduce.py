@@ -2,8 +2,9 @@
 Reproduce the paper
 ===================
 
-The pipeline goes from raw images to a report in which each of the paper's numbers has a verdict. This lesson does by
-hand what the pipeline does for one cell of a table. Then it looks at what came out for the paper's own dataset, MNIST.
+The pipeline goes from raw images to a report in which each of the paper's numbers has a verdict.
+This lesson does by hand what the pipeline does for one cell of a table. Then it looks at what came
+out for the paper's own dataset, MNIST.
 
 You need a checkout of the repository, because the configurations and the kept results are there.
 """
@@ -11,8 +12,8 @@ You need a checkout of the repository, because the configurations and the kept r
 # %%
 # What a configuration asks for
 # -----------------------------
-# ``config.yaml`` is the paper's whole experiment. ``config/quick.yaml`` is laid over it, and asks for tables of the
-# same shape on handwritten digits that need no download. A *plan* lists the runs.
+# ``config.yaml`` is the paper's whole experiment. ``config/quick.yaml`` is laid over it, and asks
+# for tables of the same shape on handwritten digits that need no download. A *plan* lists the runs.
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.files import REPOSITORY
@@ -25,8 +26,8 @@ print(len(plan.runs), "runs, such as", plan.runs[0].name)
 # %%
 # One cell
 # --------
-# A *cell* is what a table has in one place: a dataset, tuple size, prior, number of tuples and method, here with three
-# seeds. These are the cells of URE, ReLU and ABS on 800 pairs at prior 0.5.
+# A *cell* is what a table has in one place: a dataset, tuple size, prior, number of tuples and
+# method, here with three seeds. These are the cells of URE, ReLU and ABS on 800 pairs at prior 0.5.
 
 cell = "digits/base/m2/n800/prior0.5/{method}"
 runs = [
@@ -36,8 +37,8 @@ runs = [
 ]
 
 # %%
-# Images get a side, and each trial draws its tuples and unlabeled images. A trial's name is the key of all its random
-# numbers, so these are the tuples that the pipeline draws.
+# Images get a side, and each trial draws its tuples and unlabeled images. A trial's name is the key
+# of all its random numbers, so these are the tuples that the pipeline draws.
 
 from mdpu.data import draw_split
 from mdpu.pipeline.data.labels import binarize
@@ -67,8 +68,8 @@ for run, sample in zip(runs, samples, strict=True):
 # %%
 # The numbers
 # -----------
-# An accuracy is the mean of the last ten epochs, and a cell is the mean of its seeds. The repository keeps the expected
-# numbers of the quick experiment, with tolerances.
+# An accuracy is the mean of the last ten epochs, and a cell is the mean of its seeds. The
+# repository keeps the expected numbers of the quick experiment, with tolerances.
 
 import pandas as pd
 
@@ -100,8 +101,8 @@ print(table.round(2))
 #
 # The risk that falls below zero
 # ------------------------------
-# Why are there corrections at all? URE minimises an unbiased estimate of a risk, and a risk is never negative. Its
-# estimate becomes negative. ReLU and ABS minimise a corrected one.
+# Why are there corrections at all? URE minimises an unbiased estimate of a risk, and a risk is
+# never negative. Its estimate becomes negative. ReLU and ABS minimise a corrected one.
 
 import matplotlib.pyplot as plt
 
@@ -120,9 +121,9 @@ plt.show()
 # %%
 # What came out on MNIST
 # ----------------------
-# The paper's own images take longer: ``./run paper --config 'datasets=[mnist]'``. The results of such a run are kept in
-# the repository. Here they are beside the published numbers of Tables II to V; bars are standard deviations.
-# ``./run verify`` trains a sample of these runs again.
+# The paper's own images take longer: ``./run paper --config 'datasets=[mnist]'``. The results of
+# such a run are kept in the repository. Here they are beside the published numbers of Tables II to
+# V; bars are standard deviations. ``./run verify`` trains a sample of these runs again.
 
 kept = pd.read_csv(reference / "comparison.csv")
 kept = kept[(kept["dataset"] == "mnist") & kept["method"].isin(("ure", "relu", "abs"))]
@@ -143,5 +144,6 @@ print(kept["verdict"].value_counts().to_string())
 # Where to go next
 # ----------------
 # - :doc:`/explanation/findings`: what reproduces and what does not, with reasons.
-# - :doc:`/explanation/comparison`: the rule behind *reproduced*, *close*, *inconclusive* and *differs*.
+# - :doc:`/explanation/comparison`: the rule behind *reproduced*, *close*, *inconclusive* and
+#   *differs*.
 # - :doc:`/explanation/protocol`: what the paper leaves open, and what was chosen.

@@ -2,16 +2,17 @@
 A table
 =======
 
-Measurements of 569 breast tumours come with scikit-learn: 30 numbers for each, of cells under a microscope. Suppose
-that single results may not be passed on, but that a laboratory may say of a pair of patients: at least one of the two
-tumours is malignant. This lesson learns from such pairs, and asks how far the result can be trusted.
+Measurements of 569 breast tumours come with scikit-learn: 30 numbers for each, of cells under a
+microscope. Suppose that single results may not be passed on, but that a laboratory may say of a
+pair of patients: at least one of the two tumours is malignant. This lesson learns from such pairs,
+and asks how far the result can be trusted.
 """
 
 # %%
 # The pairs
 # ---------
-# Malignant tumours are positive. A third of the patients is set aside. The others are in 300 pairs, some of them
-# several times; the unlabeled rows are patients as they come.
+# Malignant tumours are positive. A third of the patients is set aside. The others are in 300 pairs,
+# some of them several times; the unlabeled rows are patients as they come.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,9 +36,9 @@ print("tuples", tuples.shape, "and unlabeled rows", unlabeled.shape)
 # %%
 # Two learners
 # ------------
-# By default the classifier takes the student. Here two learners are compared by hand: boosted trees that learn from
-# the answers of a kernel machine, and a linear model. Which is better can be asked without labels: of held-out pairs
-# and random pairs, how many are put on the wrong side?
+# By default the classifier takes the student. Here two learners are compared by hand: boosted trees
+# that learn from the answers of a kernel machine, and a linear model. Which is better can be asked
+# without labels: of held-out pairs and random pairs, how many are put on the wrong side?
 
 from functools import partial
 
@@ -66,12 +67,14 @@ for learner in ("student", "linear"):
     )
 
 # %%
-# In practice there are no labels, so the risk without labels decides. On so few pairs it may decide wrongly.
+# In practice there are no labels, so the risk without labels decides. On so few pairs it may decide
+# wrongly.
 #
 # Mistakes that differ in cost
 # ----------------------------
-# A tumour that is overlooked costs more than a healthy patient who is asked to come again, say ten times as much. The
-# threshold follows from pairs and unlabeled rows that were held out, without any label.
+# A tumour that is overlooked costs more than a healthy patient who is asked to come again, say ten
+# times as much. The threshold follows from pairs and unlabeled rows that were held out, without any
+# label.
 
 from mdpu.scores import least_cost_threshold
 

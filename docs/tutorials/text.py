@@ -2,15 +2,17 @@
 Texts
 =====
 
-Texts become sparse rows of word frequencies, and a classifier learns from those. The texts here are real and already
-on your disk: the help of two libraries. The question is whether a text comes from pandas, about tables, or from SciPy,
-about mathematics. Suppose that somebody skimmed groups of three and kept those that are mostly about tables.
+Texts become sparse rows of word frequencies, and a classifier learns from those. The texts here are
+real and already on your disk: the help of two libraries. The question is whether a text comes from
+pandas, about tables, or from SciPy, about mathematics. Suppose that somebody skimmed groups of
+three and kept those that are mostly about tables.
 """
 
 # %%
 # The texts
 # ---------
-# The first paragraph of every public class, function and method. Words that give the library away are taken out.
+# The first paragraph of every public class, function and method. Words that give the library away
+# are taken out.
 
 import inspect
 import re
@@ -47,8 +49,8 @@ print(*(textwrap.shorten(text, 80) for text in texts[:3]), sep="\n")
 # %%
 # Rows and tuples
 # ---------------
-# ``TfidfVectorizer`` makes a sparse row of each text. Sparse rows cannot be stacked to tuples, so they stay one matrix,
-# and a :class:`~mdpu.data.TupleData` names the rows of each tuple.
+# ``TfidfVectorizer`` makes a sparse row of each text. Sparse rows cannot be stacked to tuples, so
+# they stay one matrix, and a :class:`~mdpu.data.TupleData` names the rows of each tuple.
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -62,8 +64,8 @@ print(rows.shape, "rows;", sample.tuples.shape, "indices of tuples")
 # %%
 # The classifier
 # --------------
-# By default sparse rows are learned from by a linear model, whose probabilities teach boosted trees on 100 directions.
-# ``learner_`` says what was trained.
+# By default sparse rows are learned from by a linear model, whose probabilities teach boosted trees
+# on 100 directions. ``learner_`` says what was trained.
 
 from mdpu.estimator import MDPUClassifier
 

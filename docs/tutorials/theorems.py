@@ -2,13 +2,13 @@ r"""
 The theorems on two Gaussians
 =============================
 
-The paper has three theorems: its risk estimate is unbiased, the minimiser of the estimate has a small error, and the
-correction has a small bias. :doc:`/explanation/bounds` proves which parts of them hold. This page checks them on a
-problem whose risk is known, in seconds and without images.
+The paper has three theorems: its risk estimate is unbiased, the minimiser of the estimate has a
+small error, and the correction has a small bias. :doc:`/explanation/bounds` proves which parts of
+them hold. This page checks them on a problem whose risk is known, in seconds and without images.
 
-The problem is a line. A class y is :math:`+1` with probability :math:`\pi_+`, and an instance of it is normal with mean
-y and deviation 1. The classifier with threshold t gives the score :math:`x - t`, cut off at :math:`-1` and :math:`1`;
-the loss is logistic. Every expectation is a quadrature.
+The problem is a line. A class y is :math:`+1` with probability :math:`\pi_+`, and an instance of it
+is normal with mean y and deviation 1. The classifier with threshold t gives the score :math:`x -
+t`, cut off at :math:`-1` and :math:`1`; the loss is logistic. Every expectation is a quadrature.
 """
 
 import math
@@ -43,41 +43,53 @@ def negatives(size, prior):
 
 def weights(size, prior):
     """Return s, the weights of unlabeled losses against +1 and -1, and a."""
-    law = negatives(size, prior)[1]
+    _, law = negatives(size, prior)
     a = 1 - law @ np.arange(len(law)) / size
-    d = a - prior
-    return prior * (1 - prior) / d, -(1 - a) * prior / d, a * (1 - prior) / d, a
+    excess = a - prior
+    s = prior * (1 - prior) / excess
+    return s, -(1 - a) * prior / excess, a * (1 - prior) / excess, a
 
 
 # %%
 # The exact values
 # ----------------
-# These functions return the risk, the partial risks and the deviation of the estimate at a threshold. The variance of a
-# tuple's mean is that of its members given their classes, plus that from the number of its negatives.
+# These functions return the risk, the partial risks and the deviation of the estimate at a
+# threshold. The variance of a tuple's mean is that of its members given their classes, plus that
+# from the number of its negatives.
 
 
 def expectation(function, label, threshold):
     """Return the expectation of a function of the score over a class."""
-    density = np.exp(-((NODES + threshold - label) ** 2) / 2) / math.sqrt(2 * math.pi)
-    ends = np.array([ndtr(threshold - 1 - label), ndtr(label - threshold - 1)])
-    return ends @ function(np.array([-1.0, 1.0])) + (NODE_WEIGHTS * density) @ function(
-        NODES
-    )
+    distance = NODES + threshold - label
+    density = np.exp(-(distance**2) / 2) / math.sqrt(2 * math.pi)
+    inner = (NODE_WEIGHTS * density) @ function(NODES)
+    lower = ndtr(threshold - 1 - label)
+    upper = ndtr(label - threshold - 1)
+    return lower * function(-1.0) + upper * function(1.0) + inner
+
+
+def mixture(share, of_positive, of_negative):
+    """Return a mean over both classes."""
+    return share * of_positive + (1 - share) * of_negative
 
 
 def risk(prior, threshold):
     """Return R(g), Eq. 1."""
-    return sum(
-        share * expectation(lambda z, y=y: loss(z, y), y, threshold)
-        for y, share in ((1, prior), (-1, 1 - prior))
-    )
+    of_positive = expectation(lambda z: loss(z, 1), 1, threshold)
+    of_negative = expectation(lambda z: loss(z, -1), -1, threshold)
+    return mixture(prior, of_positive, of_negative)
+
+
+def moments(function, label, threshold):
+    """Return the mean and the mean square of a function of the score over a class."""
+    mean = expectation(function, label, threshold)
+    square = expectation(lambda z: function(z) ** 2, label, threshold)
+    return mean, square
 
 
 def known(size, prior, n, threshold):
     """Return R_T, R_U and the deviation of the estimate from n tuples and n unlabeled."""
     s, u_positive, u_negative, a = weights(size, prior)
-    k = np.arange(size // 2 + 1)
-    law = negatives(size, prior)[1]
 
     def members(z):
         return s * (loss(z, 1) - loss(z, -1))
@@ -85,50 +97,60 @@ def known(size, prior, n, threshold):
     def unlabeled(z):
         return u_positive * loss(z, 1) + u_negative * loss(z, -1)
 
-    mean = {y: expectation(members, y, threshold) for y in (1, -1)}
-    square = {y: expectation(lambda z: members(z) ** 2, y, threshold) for y in (1, -1)}
-    within = sum(p * (square[y] - mean[y] ** 2) for y, p in ((1, a), (-1, 1 - a)))
-    between = (mean[1] - mean[-1]) ** 2 * (law @ (k - law @ k) ** 2) / size**2
-    first, second = (
-        sum(p * expectation(f, y, threshold) for y, p in ((1, prior), (-1, 1 - prior)))
-        for f in (unlabeled, lambda z: unlabeled(z) ** 2)
-    )
-    variance = (within / size + between + second - first**2) / n
-    return a * mean[1] + (1 - a) * mean[-1], first, math.sqrt(variance)
+    mean_1, square_1 = moments(members, 1, threshold)
+    mean_0, square_0 = moments(members, -1, threshold)
+    within = mixture(a, square_1 - mean_1**2, square_0 - mean_0**2)
+    _, law = negatives(size, prior)
+    k = np.arange(len(law))
+    variance_of_k = law @ (k - law @ k) ** 2
+    between = (mean_1 - mean_0) ** 2 * variance_of_k / size**2
+    tuple_risk = mixture(a, mean_1, mean_0)
+
+    mean_1, square_1 = moments(unlabeled, 1, threshold)
+    mean_0, square_0 = moments(unlabeled, -1, threshold)
+    unlabeled_risk = mixture(prior, mean_1, mean_0)
+    of_unlabeled = mixture(prior, square_1, square_0) - unlabeled_risk**2
+    variance = (within / size + between + of_unlabeled) / n
+    return tuple_risk, unlabeled_risk, math.sqrt(variance)
 
 
 # %%
 # What is drawn
 # -------------
-# Members of a dominant tuple are drawn given the number of its negatives. The estimates of :math:`R_T` and :math:`R_U`
-# add up to Eq. 11.
+# Members of a dominant tuple are drawn given the number of its negatives. The estimates of
+# :math:`R_T` and :math:`R_U` add up to Eq. 11.
 
 
 def estimates(size, prior, n, n_unlabeled, trials, thresholds, seed=0):
     """Return the estimates of R_T and R_U, each of shape (trials, thresholds)."""
     s, u_positive, u_negative, _ = weights(size, prior)
-    law = negatives(size, prior)[1]
+    _, law = negatives(size, prior)
     rng = np.random.default_rng(seed)
-    thresholds, parts = np.atleast_1d(thresholds), []
+    thresholds = np.atleast_1d(thresholds)
+    tuple_risks = []
+    unlabeled_risks = []
     for _ in range(trials):
         k = rng.choice(len(law), size=n, p=law)
-        labels = np.where(np.arange(size) < k[:, None], -1.0, 1.0).ravel()
-        members = (labels + rng.normal(size=n * size))[:, None] - thresholds
-        unlabeled = np.where(rng.random(n_unlabeled) < prior, 1.0, -1.0)
-        unlabeled = (unlabeled + rng.normal(size=n_unlabeled))[:, None] - thresholds
-        members, unlabeled = members.clip(-1, 1), unlabeled.clip(-1, 1)
+        is_negative = np.arange(size) < k[:, None]
+        labels = np.where(is_negative, -1.0, 1.0).ravel()
+        instances = labels + rng.normal(size=n * size)
+        scores = (instances[:, None] - thresholds).clip(-1, 1)
         # loss(z, 1) - loss(z, -1) is -z
-        both = (u_positive + u_negative) * loss(unlabeled, 1) + u_negative * unlabeled
-        parts.append((-s * members.mean(axis=0), both.mean(axis=0)))
-    tuples, others = (np.array(part) for part in zip(*parts, strict=True))
-    return tuples, others
+        tuple_risks.append(-s * scores.mean(axis=0))
+
+        labels = np.where(rng.random(n_unlabeled) < prior, 1.0, -1.0)
+        instances = labels + rng.normal(size=n_unlabeled)
+        scores = (instances[:, None] - thresholds).clip(-1, 1)
+        both = (u_positive + u_negative) * loss(scores, 1) + u_negative * scores
+        unlabeled_risks.append(both.mean(axis=0))
+    return np.array(tuple_risks), np.array(unlabeled_risks)
 
 
 # %%
 # Theorem 1: the estimate is unbiased
 # -----------------------------------
-# The mean error of 2,000 estimates in units of its standard error, and the deviation over the one that follows from the
-# law. Of 25 errors, one beyond 1.96 is expected by chance.
+# The mean error of 2,000 estimates in units of its standard error, and the deviation over the one
+# that follows from the law. Of 25 errors, one beyond 1.96 is expected by chance.
 
 print("M, largest error / its standard error, deviation / expected")
 for size in SIZES:
@@ -146,8 +168,9 @@ for size in SIZES:
 # %%
 # Theorem 2: the error of what is learned
 # ---------------------------------------
-# Twice the largest deviation of the estimate over all thresholds falls as :math:`n^{-1/2}`, as the bound does. The
-# excess risk of the best threshold falls faster: a smooth risk is flat at its minimum.
+# Twice the largest deviation of the estimate over all thresholds falls as :math:`n^{-1/2}`, as the
+# bound does. The excess risk of the best threshold falls faster: a smooth risk is flat at its
+# minimum.
 
 
 def error_bounds(size, prior, n, delta=0.05):
@@ -155,12 +178,16 @@ def error_bounds(size, prior, n, delta=0.05):
     s, u_positive, u_negative, _ = weights(size, prior)
     u = u_negative - u_positive
     rate = LIPSCHITZ * COMPLEXITY
-    four, six = (LARGEST * math.sqrt(math.log(m / delta) / 2) for m in (4, 6))
-    unlabeled = u * (2 * rate + four) / math.sqrt(n)
-    printed = s * (4 * rate + 2 * four) / math.sqrt(size * n) + unlabeled
-    by_tuples = s * (4 * rate + 2 * four) / math.sqrt(n) + unlabeled
-    by_members = s * (4 * math.sqrt(2) * rate + 4 * six) / math.sqrt(size * n)
-    by_members += u * (2 * rate + six) / math.sqrt(n)
+    four = LARGEST * math.sqrt(math.log(4 / delta) / 2)
+    six = LARGEST * math.sqrt(math.log(6 / delta) / 2)
+    of_tuples = s * (4 * rate + 2 * four) / math.sqrt(n)
+    of_unlabeled = u * (2 * rate + four) / math.sqrt(n)
+    printed = of_tuples / math.sqrt(size) + of_unlabeled
+    by_tuples = of_tuples + of_unlabeled
+
+    of_members = s * (4 * math.sqrt(2) * rate + 4 * six) / math.sqrt(size * n)
+    of_unlabeled = u * (2 * rate + six) / math.sqrt(n)
+    by_members = of_members + of_unlabeled
     return 2 * printed, 2 * min(by_tuples, by_members)
 
 
@@ -197,8 +224,9 @@ plt.show()
 # %%
 # Theorem 3: the bias of a corrected risk
 # ---------------------------------------
-# For ReLU the bias is the mean of the part below zero. As printed, the theorem asks for positive partial risks. The
-# classifier of least risk has none, so the theorem says nothing about it. Where it does apply, its bound is too small.
+# For ReLU the bias is the mean of the part below zero. As printed, the theorem asks for positive
+# partial risks. The classifier of least risk has none, so the theorem says nothing about it. Where
+# it does apply, its bound is too small.
 
 
 def negative_part(mean, width, reach):
@@ -265,8 +293,9 @@ for size in (2, 5):
 # %%
 # Which tuple size to collect
 # ---------------------------
-# 1,200 instances in tuples of one size, beside 1,200 unlabeled ones. If classes are separable, a tuple tells
-# :math:`-\log Z` nats, and its members one by one M times the divergence of a from the prior.
+# 1,200 instances in tuples of one size, beside 1,200 unlabeled ones. If classes are separable, a
+# tuple tells :math:`-\log Z` nats, and its members one by one M times the divergence of a from the
+# prior.
 
 print("Prior; best M by joint law, by marginals, by deviation, by excess risk")
 for prior in (0.1, 0.5, 0.9):
