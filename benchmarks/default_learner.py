@@ -106,10 +106,13 @@ SLOPES = np.geomspace(0.05, 2.0, 20)
 def present(arguments):
     """Return the names of the sets whose files are there."""
     absent = {name for name in FROM_FILES if getattr(arguments, name) is None}
-    absent |= {name for name in KEEL if not (arguments.keel / f"{name}.npz").exists()}
+    for name in KEEL:
+        if not (arguments.keel / f"{name}.npz").exists():
+            absent.add(name)
     if shutil.which("apt-cache") is None:
         absent.add("descriptions")
-    return [name for name in KEEL + TABLES + TEXTS + PICTURES if name not in absent]
+    sets = KEEL + TABLES + TEXTS + PICTURES
+    return [name for name in sets if name not in absent]
 
 
 def half_of(name):
@@ -219,9 +222,11 @@ def accuracy_of(scores, labels, prior):
 
 def drawn(table, setting):
     """Return the sample of a draw, and the rows that are set aside."""
-    law = LAWS[setting["law"]](setting["size"])
-    train, test = table.split(setting["draw"])
-    stream = Stream(setting["draw"], f"default learner {setting['set']}")
+    law_of = LAWS[setting["law"]]
+    law = law_of(setting["size"])
+    draw = setting["draw"]
+    train, test = table.split(draw)
+    stream = Stream(draw, f"default learner {setting['set']}")
     data = table.draw(train, [law], setting["prior"], setting["n"], stream)
     return Sample.of(table.rows, data, lambda _: law), test[:2000]
 

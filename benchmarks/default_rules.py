@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from mdpu.learners.choice import PICTURES_FROM
 
@@ -43,16 +43,17 @@ def stacked(losses, default):
     default one.
     """
     names = list(losses)
-    likelihoods = np.exp(-np.stack([losses[name] for name in names]))
-    start = np.array([0.9 if name == default else 0.1 / (len(names) - 1) for name in names])
+    likelihoods = np.exp(-np.stack(list(losses.values())))
+    start = np.full(len(names), 0.1 / (len(names) - 1))
+    start[names.index(default)] = 0.9
 
     def objective(free):
-        weights = np.exp(free - np.logaddexp.reduce(free))
+        weights = softmax(free)
         fit = np.log(weights @ likelihoods).sum()
         return -fit - PRIOR_ON_STUDENT * start @ np.log(weights)
 
-    free = minimize(objective, np.log(start)).x
-    return dict(zip(names, np.exp(free - np.logaddexp.reduce(free)), strict=True))
+    best = minimize(objective, np.log(start))
+    return dict(zip(names, softmax(best.x), strict=True))
 
 
 def named_by_default(line):

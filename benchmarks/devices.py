@@ -15,6 +15,7 @@ the CPU and the precision of its run, the GPU, versions, commit and the command 
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,15 @@ EARLY = 3
 def pairs(place: Path) -> Iterator[tuple[Stored, Stored]]:
     """Yield the runs of a GPU that are shipped too, each with the shipped one of another device."""
     shipped = shipped_keys(REFERENCE / "runs")
-    on_gpu = {run.key: run for run in runs_of(place) if run.about["asked"]["method"] in PROPOSED}
+    on_gpu = {}
+    keys_in = defaultdict(list)
+    for run in runs_of(place):
+        if run.about["asked"]["method"] in PROPOSED and run.key in shipped:
+            on_gpu[run.key] = run
+            keys_in[shipped[run.key]].append(run.key)
 
-    for file in sorted({shipped[key] for key in on_gpu if key in shipped}):
-        keys = [key for key in on_gpu if shipped.get(key) == file]
-        for key, on_cpu in read_runs(file, keys).items():
+    for file in sorted(keys_in):
+        for key, on_cpu in read_runs(file, keys_in[file]).items():
             if on_cpu.about["device"] != on_gpu[key].about["device"]:
                 yield on_gpu[key], on_cpu
 

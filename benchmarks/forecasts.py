@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from readings import choose_sets
 
 from mdpu.pipeline.config import load_config
@@ -54,6 +55,63 @@ DRAWN = {"own-digits": "emnist-digits", "own-balanced-digits": "emnist-balanced-
 DRAWN |= {"own-balanced": "emnist-balanced-digits", "own-cifar-10": "cifar-10"}
 
 
+def alike(first: ArrayLike, second: ArrayLike) -> np.ndarray:
+    """Return 1 where two columns have the same value, (first, second), and 0 elsewhere."""
+    pairs = np.asarray(first)[:, None] == np.asarray(second)
+    return pairs.astype(float)
+
+
+def offsets(
+    model: Model, place: int, methods_of_new: pd.Series
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the posterior weight of each tau, kappa and delta, and by them the mean and the
+    variance of the offset of new cells.
+    """
+    cells = model.panel.cells
+    methods = model.methods[model.method]
+    published, _ = model.panel.published
+    gap = published - model.mean[place]
+    noise = model.covariance[place]
+    same = alike(methods, methods)
+    both = same * alike(cells["dataset"], cells["dataset"])
+    across = alike(methods_of_new, methods)  # (new, known)
+    prior = -((GRID / SCALE) ** 2) / 2 + np.log(np.gradient(GRID))
+
+    logs = []
+    means = []
+    variances = []
+    for i, j, k in itertools.product(range(len(GRID)), repeat=3):
+        tau2, kappa2, delta2 = GRID[[i, j, k]] ** 2
+        whole = noise + tau2 * np.eye(len(gap)) + kappa2 * same + delta2 * both
+        _, log_determinant = np.linalg.slogdet(whole)
+        distance = gap @ np.linalg.solve(whole, gap)
+        log_prior = prior[[i, j, k]].sum()
+        logs.append(log_prior - (log_determinant + distance) / 2)
+
+        weigh = kappa2 * np.linalg.solve(whole, across.T).T
+        means.append(weigh @ gap)
+        known = kappa2 * (weigh * across).sum(axis=1)
+        variances.append(kappa2 + delta2 + tau2 - known)
+
+    weights = np.exp(np.array(logs) - max(logs))
+    return weights / weights.sum(), np.array(means), np.array(variances)
+
+
+def variance_of_trial(model: Model, place: int, cells: pd.DataFrame) -> np.ndarray:
+    """Return the variance of a trial in new cells: the method's in the reading, shrunk to what the
+    paper prints for the cell.
+    """
+    panel = model.panel
+    variance = pd.Series(model.variance[place])
+    by_method = variance.groupby(model.methods[model.method]).mean()
+    pooled = by_method[cells["method"]].to_numpy()
+    _, stds = panel.published
+    ratio = variance.mean() / (stds**2).mean()
+    printed = cells["published_std"].to_numpy() ** 2 * ratio
+    counts = model.freedom - panel.trials.shape[2] + 1  # degrees of freedom, of the pooled variance
+    return (counts * pooled + (TRIALS - 1) * printed) / (counts + TRIALS - 1)
+
+
 def forecast(model: Model, place: int, cells: pd.DataFrame, level: float) -> pd.DataFrame:
     """Return ``forecast``, ``low`` and ``high`` of our mean over three trials in cells of datasets
     that were not run.
@@ -62,48 +120,20 @@ def forecast(model: Model, place: int, cells: pd.DataFrame, level: float) -> pd.
     method, what nothing explains, and noise. Deviations of the first three, kappa, delta, tau, have
     the posterior of the reading at `place`.
     """
-    panel = model.panel
-    methods = model.methods[model.method]
-    gap = panel.published[0] - model.mean[place]
-    noise = model.covariance[place]
-    same = (methods[:, None] == methods).astype(float)
-    both = same * (panel.cells["dataset"].to_numpy()[:, None] == panel.cells["dataset"].to_numpy())
-    across = (cells["method"].to_numpy()[:, None] == methods).astype(float)  # (new, known)
-    prior = -((GRID / SCALE) ** 2) / 2 + np.log(np.gradient(GRID))
-    logs = []
-    centres = []
-    variances = []
-    for (i, tau), (j, kappa), (k, delta) in itertools.product(enumerate(GRID), repeat=3):
-        whole = noise + tau**2 * np.eye(len(gap)) + kappa**2 * same + delta**2 * both
-        weigh = kappa**2 * np.linalg.solve(whole, across.T).T
-        logs.append(
-            prior[[i, j, k]].sum()
-            - np.linalg.slogdet(whole)[1] / 2
-            - gap @ np.linalg.solve(whole, gap) / 2
-        )
-        centres.append(weigh @ gap)
-        variances.append(kappa**2 + delta**2 + tau**2 - kappa**2 * (weigh * across).sum(axis=1))
-    # The variance of a trial is the method's in the reading, shrunk to what the paper prints for
-    # the cell.
-    pooled = pd.Series(model.variance[place]).groupby(methods).mean()[cells["method"]].to_numpy()
-    printed = (
-        cells["published_std"].to_numpy() ** 2
-        * model.variance[place].mean()
-        / (panel.published[1] ** 2).mean()
-    )
-    counts = model.freedom - panel.trials.shape[2] + 1  # degrees of freedom, of the pooled variance
-    trial = (counts * pooled + (TRIALS - 1) * printed) / (counts + TRIALS - 1)
+    weights, means, variances = offsets(model, place, cells["method"])
+    trial = variance_of_trial(model, place, cells)
     random = np.random.default_rng(1)
-    weights = np.exp(np.array(logs) - max(logs))
-    drawn = random.choice(len(logs), DRAWS, p=weights / weights.sum())
-    other = NETWORK**2 * cells["published_dataset"].isin(RESNETS).to_numpy()
-    spread = np.sqrt(np.array(variances)[drawn] + 2 / TRIALS * trial + other)
-    ours = (
-        cells["published_mean"].to_numpy()
-        - np.array(centres)[drawn]
-        - spread * random.standard_normal(spread.shape)
-    )
-    low, middle, high = np.quantile(ours, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0).round(2)
+    drawn = random.choice(len(weights), DRAWS, p=weights)
+    is_resnet = cells["published_dataset"].isin(RESNETS)
+    other_network = NETWORK**2 * is_resnet.to_numpy()
+    variance = variances[drawn] + 2 / TRIALS * trial + other_network
+    noise = np.sqrt(variance) * random.standard_normal(variance.shape)
+    published = cells["published_mean"].to_numpy()
+    ours = published - means[drawn] - noise
+
+    tail = (1 - level) / 2
+    shares = [tail, 0.5, 1 - tail]
+    low, middle, high = np.quantile(ours, shares, axis=0).round(2)
     return cells.assign(forecast=middle, low=low, high=high, level=level, trials=TRIALS)
 
 

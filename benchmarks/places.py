@@ -126,14 +126,15 @@ class Population:
         rank = self.rng.random(len(positive))
         if self.way.alike:
             rank = centres + WIDTH * (rank - 0.5)
-            rank = np.where(rank < 0, -rank, np.where(rank > 1, 2 - rank, rank))
+            rank = 1 - abs(1 - abs(rank))  # reflected at 0 and at 1
 
         rows = np.empty(len(positive), np.int64)
         for is_positive, of_class in enumerate(self.rows_of_class):
             wanted = np.flatnonzero(positive == is_positive)
+            ordered = wanted[np.argsort(rank[wanted], kind="stable")]
             again = len(wanted) > len(of_class)
-            chosen = np.sort(self.rng.choice(len(of_class), len(wanted), replace=again))
-            rows[wanted[np.argsort(rank[wanted], kind="stable")]] = of_class[chosen]
+            chosen = self.rng.choice(len(of_class), len(wanted), replace=again)
+            rows[ordered] = of_class[np.sort(chosen)]
         return rows
 
     def draw_groups(self, law: Law) -> tuple[np.ndarray, np.ndarray]:
@@ -174,24 +175,29 @@ def draw(
     table: Table, way: Way, setting: dict[str, object]
 ) -> tuple[pd.DataFrame, np.ndarray, np.ndarray, np.ndarray]:
     """Return a table with groups, its labels, and rows with labels that tell the truth."""
-    place = [int(setting["seed"]), WAYS.index(way), crc32(setting["set"].encode()), 1]
-    rng = np.random.default_rng(place)
-    kept, aside = table.split(int(setting["seed"]))
-    law = Law.dominant(int(setting["size"]))
-    column = rng.integers(2**31)
-    learned = Population(table, kept, way, setting["prior"], np.random.default_rng(column))
-    tested = Population(table, aside, way, setting["prior"], np.random.default_rng(column))
+    seed = int(setting["seed"])
+    size = int(setting["size"])
+    prior = setting["prior"]
+    place = [seed, WAYS.index(way), crc32(setting["set"].encode()), 1]
+    column = np.random.default_rng(place).integers(2**31)
+    kept, aside = table.split(seed)
+    rng = np.random.default_rng(column)
+    learned = Population(table, kept, way, prior, rng)
+    rng = np.random.default_rng(column)
+    tested = Population(table, aside, way, prior, rng)
 
-    members, places = learned.draw_groups(law)
+    members, places = learned.draw_groups(Law.dominant(size))
     single, places_of_single = learned.draw_single(way.number * 3 // 2)
-    labels = np.concatenate([members.ravel(), single])
-    centres = np.concatenate([np.repeat(places, law.size), places_of_single])
-    frame = pd.DataFrame(table.rows[learned.rows_of(labels, centres)]).add_prefix("column ")
+    labels = np.append(members.ravel(), single)
+    centres = np.append(np.repeat(places, size), places_of_single)
+    rows = learned.rows_of(labels, centres)
+    frame = pd.DataFrame(table.rows[rows]).add_prefix("column ")
     names = [f"g{number}" for number in range(len(members))]
-    frame["group"] = [*np.repeat(names, law.size), *[None] * len(single)]
+    frame["group"] = [*np.repeat(names, size), *[None] * len(single)]
 
     truth, places = tested.draw_single(TESTED)
-    return frame, labels, table.rows[tested.rows_of(truth, places)], truth
+    new = tested.rows_of(truth, places)
+    return frame, labels, table.rows[new], truth
 
 
 def fit(frame: pd.DataFrame, told: float | None, learner: str) -> object:

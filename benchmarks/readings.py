@@ -136,17 +136,22 @@ class Inference:
         """Return every reading with its posteriors and with what the model makes of its
         deviations.
         """
+        model = self.model
         means, stds = self.panel.published
-        gap = self.model.mean - means
+        gap = model.mean - means
         frame = pd.DataFrame({"reading": self.names, **self.posteriors})
         frame["log_mean"] = self.found.mean[0]
         frame["log_deviation"] = self.found.std[0]
         frame["tau"] = self.found.tau[0]
         frame["kappa"] = self.found.kappa[0]
-        frame["rms_z"] = np.sqrt((self.model.scores(means) ** 2).mean(axis=1))
-        for place, method in enumerate(self.model.methods):
-            frame[f"gap_{method}"] = gap[:, self.model.method == place].mean(axis=1)
-        frame["ratio"] = np.sqrt(self.model.variance.mean(axis=1) / (stds**2).mean())
+
+        squares = model.scores(means) ** 2
+        frame["rms_z"] = np.sqrt(squares.mean(axis=1))
+        for place, method in enumerate(model.methods):
+            of_method = model.method == place
+            frame[f"gap_{method}"] = gap[:, of_method].mean(axis=1)
+        variance = model.variance.mean(axis=1)
+        frame["ratio"] = np.sqrt(variance / (stds**2).mean())
         return frame.sort_values("posterior", ascending=False, kind="stable")
 
     def held_out(self) -> pd.DataFrame:
@@ -209,11 +214,14 @@ def find_outside(everything: Panel, rule: Mapping[str, float]) -> pd.DataFrame:
     """Return the numbers that lie outside of the intervals of all readings, and how far the nearest
     is.
     """
+    names = [*CELL, "published_mean"]
+    outside = unexplained(everything, rule["level"])
     rows = []
-    for place, tried, nearest in unexplained(everything, rule["level"]):
-        key = {name: everything.cells.iloc[place][name] for name in (*CELL, "published_mean")}
+    for place, tried, nearest in outside:
+        cell = everything.cells.iloc[place]
+        key = {name: cell[name] for name in names}
         rows.append({**key, "readings": tried, "nearest": nearest})
-    return pd.DataFrame(rows, columns=[*CELL, "published_mean", "readings", "nearest"])
+    return pd.DataFrame(rows, columns=[*names, "readings", "nearest"])
 
 
 def compare(
@@ -231,19 +239,24 @@ def compare(
     over the paper's.
     """
     departs = [{*readings.departures(reading)} == {*choices} for reading in everything.readings]
-    run = np.isfinite(everything.trials[departs]).any(axis=(0, 2))
-    larger = everything.cells["table"] % 2 == 1
-    cells = everything.cells.assign(n=np.where(larger, "larger", "smaller"))[run]
+    was_run = np.isfinite(everything.trials[departs]).any(axis=(0, 2))
+    is_larger = everything.cells["table"] % 2 == 1
+    sizes = np.where(is_larger, "larger", "smaller")
+    cells = everything.cells.assign(n=sizes)[was_run]
+    free = [*choices, "epochs"]
 
     rows = []
     for key, group in cells.groupby(list(by), sort=False):
-        panel = everything.on(everything.cells.index.isin(group.index))
+        is_of_group = everything.cells.index.isin(group.index)
+        panel = everything.on(is_of_group)
         about = {"choices": " ".join(choices), **dict(zip(by, key, strict=True))}
         judged = verdicts(panel, rule)
         for place, reading in enumerate(panel.readings):
-            if {*readings.departures(reading)} <= {*choices, "epochs"}:
-                values = {choice: reading[choice] for choice in (*choices, "epochs")}
-                rows.append({**about, **values, **_distance(panel, place, judged[place])})
+            if not {*readings.departures(reading)} <= {*free}:
+                continue
+            values = {choice: reading[choice] for choice in free}
+            distance = _distance(panel, place, judged[place])
+            rows.append({**about, **values, **distance})
     return pd.DataFrame(rows)
 
 
