@@ -130,6 +130,11 @@ def test_equivalence_is_two_of_scipys_one_sided_tests(first, second):
     assert float(p) == pytest.approx(max(sides), rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.parametrize(("mean", "p"), [(79.5, 0), (78.5, 1)])
+def test_without_noise_means_are_equivalent_if_they_are_within_the_margin(mean, p):
+    assert equivalence_p(Trials(80, 0.0, 3), Trials(mean, 0.0, 3), 1.0) == p
+
+
 def compared(names, **changes):
     """Return the only cell that was run, compared with the paper."""
     table = compare(summary_of(**changes), names, RULE)
