@@ -7,6 +7,8 @@ import pickle
 import re
 import threading
 import warnings
+from contextlib import contextmanager
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -67,20 +69,44 @@ def torch_on_one_thread():
     torch.set_num_threads(before)
 
 
+def small(**parameters):
+    """Return a classifier with such a network."""
+    return MDPUClassifier(PRIOR, **few(**parameters))
+
+
+def quick(learner="linear", **parameters):
+    """Return a classifier that trains in a moment, with a prior that is told."""
+    told = {"prior": PRIOR, "learner": learner} | QUICK
+    return MDPUClassifier(**told | parameters)
+
+
+@contextmanager
+def without_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+PIXELS = [f"pixel {k}" for k in range(64)]
+
+
 class Digits:
     """Even digits against odd ones: pairs, unlabeled images, and labelled ones to test with."""
 
     def __init__(self, dtype=np.uint8, size=2):
         pixels, digits = load_digits(return_X_y=True)
         images = (pixels * 15).astype(np.uint8).reshape(-1, 8, 8)
-        self.images = images if dtype == np.uint8 else (images / 255).astype(dtype)
-        self.labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
-        split = draw_split(self.labels[:1200], size, PRIOR, 300, 500, 1)
+        if dtype != np.uint8:
+            images = (images / 255).astype(dtype)
+        labels = np.where(digits % 2 == 0, 1, -1).astype(np.int8)
+        split = draw_split(labels[:1200], size, PRIOR, 300, 500, 1)
+        self.images = images
         self.sample = TupleData(split.tuples, split.unlabeled)
-        self.tuples = self.images[split.tuples]
-        self.unlabeled = self.images[split.unlabeled]
-        self.test_images = self.images[1200:]
-        self.test_labels = self.labels[1200:]
+        self.tuples = images[split.tuples]
+        self.unlabeled = images[split.unlabeled]
+        self.data = (self.tuples, self.unlabeled)
+        self.test_images = images[1200:]
+        self.test_labels = labels[1200:]
 
 
 @pytest.fixture(scope="module")
@@ -92,14 +118,16 @@ def digits():
 def trained(digits):
     """A classifier that has learned something."""
     network = Network(n_epochs=40, device="cpu")
-    return MDPUClassifier(PRIOR, learner=network, random_state=0).fit(
-        digits.tuples, digits.unlabeled
-    )
+    return MDPUClassifier(PRIOR, learner=network, random_state=0).fit(*digits.data)
 
 
-def same_model(one, other, images):
-    pd.testing.assert_frame_equal(one.history_, other.history_, check_exact=True)
-    assert np.array_equal(one.decision_function(images), other.decision_function(images))
+def same_scores(left, right, rows):
+    np.testing.assert_array_equal(left.decision_function(rows), right.decision_function(rows))
+
+
+def same_model(left, right, images):
+    pd.testing.assert_frame_equal(left.history_, right.history_, check_exact=True)
+    same_scores(left, right, images)
 
 
 # -- scikit-learn's contract -----------------------------------------------------------------------
@@ -167,7 +195,7 @@ pipeline_consistency positive_only_tag_during_fit readonly_memmap_input supervis
 
 
 @parametrize_with_checks(
-    [MDPUClassifier(PRIOR, **few())],
+    [small()],
     expected_failed_checks=lambda estimator: dict.fromkeys(
         (f"check_{name}" for name in re.findall(r"\w+", WITH_LABELS)),
         "the check gives class labels as y, which fit refuses",
@@ -181,27 +209,43 @@ def test_scikit_learns_checks_without_a_detour(estimator, check):
 # -- one implementation ----------------------------------------------------------------------------
 
 
+def library_model(method, size, images, sample):
+    """Return what the library trains where the classifier has such a network."""
+    settings = Settings(epochs=3, batch_size=50, architecture={"hidden": [12]})
+    [model] = train(Task(method, size, PRIOR), images, [sample], [0], settings)
+    return model
+
+
 @pytest.mark.parametrize("method", ["bag-relu", "relu", "ure", "llp"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_history_and_scores_are_the_librarys(method, dtype):
     digits = Digits(dtype, size=3)
-    classifier = MDPUClassifier(PRIOR, **few(method=method)).fit(digits.images, digits.sample)
-    plain = Settings(epochs=3, batch_size=50, architecture={"hidden": [12]})
-    (model,) = train(Task(method, 3, PRIOR), digits.images, [digits.sample], [0], plain)
+
+    classifier = small(method=method).fit(digits.images, digits.sample)
+
+    model = library_model(method, 3, digits.images, digits.sample)
     pd.testing.assert_frame_equal(classifier.history_, model.history, check_exact=True)
-    scores = model.decision_function(digits.test_images)
-    assert np.array_equal(classifier.decision_function(digits.test_images), scores)
+    same_scores(classifier, model, digits.test_images)
 
 
-def test_a_seed_decides_the_model_and_another_one_gives_another(digits):
-    def fit(random_state):
-        classifier = MDPUClassifier(PRIOR, **few() | {"random_state": random_state})
-        return classifier.fit(digits.tuples, digits.unlabeled)
+@pytest.mark.parametrize(
+    ("seed", "same_seed"),
+    [
+        (3, np.int64(3)),
+        ("a trial", "a trial"),
+        (np.random.RandomState(3), np.random.RandomState(3)),
+    ],
+)
+def test_a_seed_decides_the_model(seed, same_seed, digits):
+    first = small().set_params(random_state=seed).fit(*digits.data)
+    second = small().set_params(random_state=same_seed).fit(*digits.data)
+    same_model(first, second, digits.test_images)
 
-    same_model(fit(3), fit(np.int64(3)), digits.test_images)
-    same_model(fit("a trial"), fit("a trial"), digits.test_images)
-    same_model(fit(np.random.RandomState(3)), fit(np.random.RandomState(3)), digits.test_images)
-    assert not fit(3).history_.equals(fit(4).history_)
+
+def test_another_seed_gives_another_model(digits):
+    first = small().set_params(random_state=3).fit(*digits.data)
+    second = small().set_params(random_state=4).fit(*digits.data)
+    assert not first.history_.equals(second.history_)
 
 
 # -- forms of the data -----------------------------------------------------------------------------
@@ -209,24 +253,28 @@ def test_a_seed_decides_the_model_and_another_one_gives_another(digits):
 
 def test_images_with_groups_are_the_same_data_in_any_order(digits):
     """Tuples keep their order and unlabeled images theirs; where the images lie is of no matter."""
-    images, groups = join_groups(digits.tuples, digits.unlabeled)
-    whole = MDPUClassifier(PRIOR, **few()).fit(digits.tuples, digits.unlabeled)
-    same_model(MDPUClassifier(PRIOR, **few()).fit(images, groups), whole, digits.test_images)
-    order = np.argsort(groups, kind="stable")  # the unlabeled first
-    numbers = np.where(groups < 0, -1, groups + 10**6)  # the first number is free
-    same_model(
-        MDPUClassifier(PRIOR, **few()).fit(images[order], numbers[order]), whole, digits.test_images
-    )
+    images, groups = join_groups(*digits.data)
+    unlabeled_first = np.argsort(groups, kind="stable")
+    from_elsewhere = np.where(groups < 0, -1, groups + 10**6)  # the first number is free
+
+    arrays = small().fit(*digits.data)
+    joined = small().fit(images, groups)
+    moved = small().fit(images[unlabeled_first], from_elsewhere[unlabeled_first])
+
+    same_model(joined, arrays, digits.test_images)
+    same_model(moved, arrays, digits.test_images)
 
 
 def test_tuples_of_several_sizes(digits):
     """They are learned from in the order of their sizes."""
-    ragged = [members[: 1 + i % 2] for i, members in enumerate(digits.tuples)]
-    classifier = MDPUClassifier(PRIOR, **few()).fit(ragged, digits.unlabeled)
-    images, sample = TupleData.gather(sorted(ragged, key=len), digits.unlabeled)
-    plain = Settings(epochs=3, batch_size=50, architecture={"hidden": [12]})
-    (model,) = train(Task("bag-relu", 2, PRIOR), images, [sample], [0], plain)
-    pd.testing.assert_frame_equal(classifier.history_, model.history, check_exact=True)
+    single = list(digits.tuples[::2, :1])
+    pairs = list(digits.tuples[1::2])
+
+    ragged = small().fit(pairs + single, digits.unlabeled)
+
+    images, sample = TupleData.gather(single + pairs, digits.unlabeled)
+    model = library_model("bag-relu", 2, images, sample)
+    pd.testing.assert_frame_equal(ragged.history_, model.history, check_exact=True)
 
 
 # -- the other class -------------------------------------------------------------------------------
@@ -236,23 +284,26 @@ def test_tuples_of_several_sizes(digits):
 def test_dominant_negatives_are_dominant_positives_with_the_classes_exchanged(prior):
     digits = Digits(size=3)
     parameters = few(n_epochs=20)
-    positive = MDPUClassifier(prior, **parameters).fit(digits.tuples, digits.unlabeled)
-    exchanged = None if prior is None else 1 - prior
-    negative = MDPUClassifier(exchanged, dominant="negative", **parameters).fit(
-        digits.tuples, digits.unlabeled
-    )
+    exchanged_prior = None if prior is None else 1 - prior
+    positive = MDPUClassifier(prior, **parameters)
+    negative = MDPUClassifier(exchanged_prior, dominant="negative", **parameters)
+    positive.fit(*digits.data)
+    negative.fit(*digits.data)
+
     assert negative.prior_ == pytest.approx(1 - positive.prior_)
     if prior is None:
         assert negative.prior_estimate_.low == pytest.approx(1 - positive.prior_estimate_.high)
-        assert positive.prior_estimate_.fits(PRIOR) and negative.prior_estimate_.fits(1 - PRIOR)
+        assert positive.prior_estimate_.fits(PRIOR)
+        assert negative.prior_estimate_.fits(1 - PRIOR)
     scores = positive.decision_function(digits.test_images)
     np.testing.assert_allclose(negative.decision_function(digits.test_images), -scores, atol=1e-5)
-    one, other = (c.risk_estimate(digits.tuples, digits.unlabeled) for c in (positive, negative))
-    assert other.value == pytest.approx(one.value)
-    images, groups = join_groups(digits.tuples, digits.unlabeled)
-    assert negative_risk(negative, images, groups) == pytest.approx(-other.value)
-    bag_scores = (negative_bag_risk(c, images, groups) for c in (positive, negative))
-    assert next(bag_scores) == pytest.approx(next(bag_scores))
+
+    images, groups = join_groups(*digits.data)
+    risk = positive.risk_estimate(*digits.data).value
+    bag_risk = negative_bag_risk(positive, images, groups)
+    assert negative.risk_estimate(*digits.data).value == pytest.approx(risk)
+    assert negative_risk(negative, images, groups) == pytest.approx(-risk)
+    assert negative_bag_risk(negative, images, groups) == pytest.approx(bag_risk)
 
 
 # -- probabilities ---------------------------------------------------------------------------------
@@ -262,17 +313,22 @@ class Gaussians:
     """Features of unit variance around +1 and -1 along one direction; the log-odds are known."""
 
     def __init__(self, n, n_unlabeled, prior=PRIOR, size=2, seed=0):
-        generator = np.random.default_rng(seed)
-
-        def features(positive):
-            centres = np.where(positive, 1.0, -1.0)[..., None] * np.array([1.0, 0.0])
-            return (generator.standard_normal((*positive.shape, 2)) + centres).astype(np.float32)
-
-        members = generator.random((10 * n, size)) < prior
-        self.tuples = features(members[2 * members.sum(axis=1) >= size][:n])
-        self.labels = np.where(generator.random(n_unlabeled) < prior, 1, -1)
-        self.unlabeled = features(self.labels > 0)
         self.prior = prior
+        self.generator = np.random.default_rng(seed)
+
+        is_positive = self.generator.random((10 * n, size)) < prior
+        passed = 2 * is_positive.sum(axis=1) >= size
+        self.tuples = self.draw_features(is_positive[passed][:n])
+
+        is_positive = self.generator.random(n_unlabeled) < prior
+        self.unlabeled = self.draw_features(is_positive)
+        self.labels = np.where(is_positive, 1, -1)
+        self.data = (self.tuples, self.unlabeled)
+
+    def draw_features(self, is_positive):
+        features = self.generator.standard_normal((*is_positive.shape, 2))
+        features[..., 0] += np.where(is_positive, 1.0, -1.0)
+        return features.astype(np.float32)
 
     def posterior(self, images, prior=None):
         return expit(2 * images[:, 0] + logit(prior or self.prior))
@@ -280,38 +336,38 @@ class Gaussians:
 
 @pytest.mark.parametrize("method", ["bag-relu", "relu"])
 def test_probabilities_are_near_the_posterior_of_gaussians(method):
-    data = Gaussians(4000, 4000)
+    gaussians = Gaussians(4000, 4000)
     test = Gaussians(1, 2000, seed=1)
-    own = {
+    suspected = (gaussians.tuples[:50], gaussians.unlabeled)
+    network = {
         "hidden": (16,),
         "n_epochs": 20,
         "batch_size": 200,
         "learning_rate": 0.01,
         "short": False,
     }
-    classifier = MDPUClassifier(PRIOR, **few(method=method, **own)).fit(data.tuples, data.unlabeled)
+    classifier = small(method=method, **network).fit(*gaussians.data)
+
     probabilities = classifier.predict_proba(test.unlabeled)
+    error = np.abs(probabilities[:, 1] - test.posterior(test.unlabeled))
     assert probabilities.sum(axis=1) == pytest.approx(1)
     assert np.array_equal(classifier.predict(test.unlabeled) > 0, probabilities[:, 1] > 0.5)
-    assert np.abs(probabilities[:, 1] - test.posterior(test.unlabeled)).mean() < 0.06
-    suspects = suspicious(classifier, data.tuples[:50], data.unlabeled).tuples
+    assert error.mean() < 0.06
+
+    passes = suspicious(classifier, *suspected).tuples["q"]
     classifier.set_params(prior_shift=0.8)
-    assert np.allclose(
-        suspicious(classifier, data.tuples[:50], data.unlabeled).tuples["q"],
-        suspects["q"],
-        atol=1e-4,
-    )
-    shifted = classifier.predict_proba(test.unlabeled)[:, 1]
-    assert np.abs(shifted - test.posterior(test.unlabeled, 0.8)).mean() < 0.06
+    passes_shifted = suspicious(classifier, *suspected).tuples["q"]
+    probabilities = classifier.predict_proba(test.unlabeled)
+    error = np.abs(probabilities[:, 1] - test.posterior(test.unlabeled, 0.8))
+    assert np.allclose(passes_shifted, passes, atol=1e-4)
+    assert error.mean() < 0.06
 
 
 @pytest.mark.parametrize(
     "parameters", [{"method": "nnpu"}, {"method": "bag-em"}, {"method": "relu", "loss": "ramp"}]
 )
 def test_scores_that_are_no_log_odds_give_no_probabilities(parameters, digits):
-    classifier = MDPUClassifier(PRIOR, **few(n_epochs=1, **parameters)).fit(
-        digits.tuples, digits.unlabeled
-    )
+    classifier = small(n_epochs=1, **parameters).fit(*digits.data)
     with pytest.raises(UserError, match=f"predict_proba.*{parameters['method']}"):
         classifier.predict_proba(digits.test_images)
     with pytest.raises(UserError, match="prior_shift"):
@@ -323,15 +379,19 @@ def test_scores_that_are_no_log_odds_give_no_probabilities(parameters, digits):
 
 @pytest.mark.parametrize(("scorer", "routing"), [(negative_bag_risk, False), (negative_risk, True)])
 def test_a_pipeline_scales_and_a_grid_search_chooses_without_labels(scorer, routing):
-    data = Gaussians(200, 300)
-    images, groups = join_groups(data.tuples * 100 + 1000, data.unlabeled * 100 + 1000)
-    pipeline = make_pipeline(StandardScaler(), MDPUClassifier(PRIOR, **few(n_epochs=15)))
+    gaussians = Gaussians(200, 300)
+    far_tuples = gaussians.tuples * 100 + 1000
+    far_unlabeled = gaussians.unlabeled * 100 + 1000
+    pipeline = make_pipeline(StandardScaler(), small(n_epochs=15))
     grid = {"mdpuclassifier__learner__learning_rate": [1e-9, 0.02]}
-    search = GridSearchCV(pipeline, grid, scoring=partial(scorer, prior=PRIOR), cv=TupleKFold(3))
+    scoring = partial(scorer, prior=PRIOR)
+
+    search = GridSearchCV(pipeline, grid, scoring=scoring, cv=TupleKFold(3))
     with config_context(enable_metadata_routing=routing):
-        search.fit(images, groups)
+        search.fit(*join_groups(far_tuples, far_unlabeled))
+
     assert search.best_params_ == {"mdpuclassifier__learner__learning_rate": 0.02}
-    assert np.mean(search.predict(data.unlabeled * 100 + 1000) == data.labels) > 0.75
+    assert np.mean(search.predict(far_unlabeled) == gaussians.labels) > 0.75
 
 
 # -- modules ---------------------------------------------------------------------------------------
@@ -354,44 +414,51 @@ def convolutional(shape):
 
 
 def test_a_function_that_makes_a_module_starts_from_the_seed():
-    data = Gaussians(300, 300)
-    own = {"network": linear, "standardize": False, "n_epochs": 30, "learning_rate": 0.05}
-    one, other = (MDPUClassifier(PRIOR, **few(**own)) for _ in range(2))
+    gaussians = Gaussians(300, 300)
+    parameters = {
+        "network": linear,
+        "standardize": False,
+        "n_epochs": 30,
+        "learning_rate": 0.05,
+    }
     torch.manual_seed(5)
-    one.fit(data.tuples, data.unlabeled)
+    first = small(**parameters).fit(*gaussians.data)
     torch.manual_seed(6)
     state = torch.get_rng_state()
-    other.fit(data.tuples, data.unlabeled)
+    second = small(**parameters).fit(*gaussians.data)
+
     assert torch.equal(torch.get_rng_state(), state)
-    same_model(one, other, data.unlabeled)
-    assert one.score(data.unlabeled, data.labels) > 0.75
-    weight, bias = one.model_.module.parameters()
-    expected = data.unlabeled @ weight.detach().numpy()[0] + bias.item()
-    np.testing.assert_allclose(
-        one.decision_function(data.unlabeled), expected, rtol=1e-4, atol=1e-5
-    )
+    same_model(first, second, gaussians.unlabeled)
+    assert first.score(gaussians.unlabeled, gaussians.labels) > 0.75
+
+    weight, bias = first.model_.module.parameters()
+    expected = gaussians.unlabeled @ weight.detach().numpy()[0] + bias.item()
+    scores = first.decision_function(gaussians.unlabeled)
+    np.testing.assert_allclose(scores, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_module_on_pictures_is_copied_and_pickled(digits):
     network = convolutional((8, 8))
-    before = {name: value.clone() for name, value in network.state_dict().items()}
-    classifier = MDPUClassifier(PRIOR, **few(network=network)).fit(digits.tuples, digits.unlabeled)
-    assert all(torch.equal(value, before[name]) for name, value in network.state_dict().items())
+    before = deepcopy(network.state_dict())
+    classifier = small(network=network).fit(*digits.data)
+
+    after = network.state_dict()
     assert classifier.learner.network is network
-    same_model(pickle.loads(pickle.dumps(classifier)), classifier, digits.test_images)
-    clone(classifier).fit(digits.tuples, digits.unlabeled)
+    assert all(torch.equal(after[name], before[name]) for name in before)
+
+    pickled = pickle.loads(pickle.dumps(classifier))
+    same_model(pickled, classifier, digits.test_images)
+    clone(classifier).fit(*digits.data)
 
 
 @pytest.mark.parametrize("dominant", ["positive", "negative"])
 def test_the_plain_module_scores_as_the_classifier(dominant, table):
-    classifier = MDPUClassifier(PRIOR, dominant=dominant, prior_shift=0.7, **few()).fit(
-        table.tuples, table.unlabeled
-    )
+    classifier = MDPUClassifier(PRIOR, dominant=dominant, prior_shift=0.7, **few()).fit(*table.data)
     scores = classifier.module_(torch.from_numpy(table.rows)).detach().numpy()
     np.testing.assert_allclose(
         scores, classifier.decision_function(table.rows), rtol=1e-3, atol=1e-4
     )
-    classifier.set_params(learner="linear").fit(table.tuples, table.unlabeled)
+    classifier.set_params(learner="linear").fit(*table.data)
     with pytest.raises(AttributeError, match="module_"):
         _ = classifier.module_
 
@@ -412,11 +479,11 @@ def test_the_plain_module_scores_as_the_classifier(dominant, table):
     ],
 )
 def test_a_network_that_cannot_train_is_refused(network):
-    data = Gaussians(20, 20)
+    gaussians = Gaussians(20, 20)
     with pytest.raises(
         UserError, match="scripted" if isinstance(network, torch.jit.ScriptModule) else "network"
     ):
-        MDPUClassifier(PRIOR, **few(network=network)).fit(data.tuples, data.unlabeled)
+        small(network=network).fit(*gaussians.data)
 
 
 # -- learners --------------------------------------------------------------------------------------
@@ -429,25 +496,34 @@ class Table:
         pixels, digits = load_digits(return_X_y=True)
         self.rows = pixels * np.resize([1, 1000], 64) + 7.0
         self.labels = np.where(digits % 2 == 0, 1, -1)
-        generator = np.random.default_rng(seed)
-        classes = {label: np.flatnonzero(self.labels[:1200] == label) for label in (1, -1)}
-        weights = 2 * np.arange(size + 1) >= size if law is None else np.array(law)
+        self.test_rows = self.rows[1200:]
+        self.test_labels = self.labels[1200:]
+        self.generator = np.random.default_rng(seed)
 
-        def rows_of(positive):
-            chosen = [generator.choice(classes[label], positive.shape) for label in (1, -1)]
-            return np.where(positive, *chosen)
+        is_positive = self.generator.random((40 * n, size)) < prior
+        weights = np.array(law or Law.dominant(size).weights)
+        chances = weights[is_positive.sum(axis=1)]
+        passed = self.generator.random(len(chances)) < chances
+        tuples = self.draw_rows(is_positive[passed][:n])
+        unlabeled = self.draw_rows(self.generator.random(2 * n) < prior)
+        self.sample = TupleData(tuples, unlabeled)
+        self.tuples = self.rows[tuples]
+        self.unlabeled = self.rows[unlabeled]
+        self.data = (self.tuples, self.unlabeled)
 
-        positive = generator.random((40 * n, size)) < prior
-        positive = positive[generator.random(len(positive)) < weights[positive.sum(axis=1)]][:n]
-        self.sample = TupleData(rows_of(positive), rows_of(generator.random(2 * n) < prior))
-        self.tuples = self.rows[self.sample.tuples]
-        self.unlabeled = self.rows[self.sample.unlabeled]
+    def draw_rows(self, is_positive):
+        """Draw the index of a row of each class."""
+        labels = self.labels[:1200]
+        shape = is_positive.shape
+        positives = self.generator.choice(np.flatnonzero(labels == 1), shape)
+        negatives = self.generator.choice(np.flatnonzero(labels == -1), shape)
+        return np.where(is_positive, positives, negatives)
 
     def first(self, n):
         return TupleData(self.sample.tuples[:n], self.sample.unlabeled)
 
     def accuracy(self, classifier):
-        return np.mean(classifier.predict(self.rows[1200:]) == self.labels[1200:])
+        return np.mean(classifier.predict(self.test_rows) == self.test_labels)
 
 
 @pytest.fixture(scope="module")
@@ -457,13 +533,13 @@ def table():
 
 @pytest.mark.parametrize("learner", ["linear", few(n_epochs=5)["learner"]])
 def test_copies_an_origin_far_off_and_rows_that_no_tuple_names_change_nothing(learner, table):
-    arrays = MDPUClassifier(PRIOR, learner=learner, **QUICK)
-    indices = MDPUClassifier(PRIOR, learner=learner, **QUICK)
+    arrays = quick(learner)
+    indices = quick(learner)
     far = table.rows.astype(np.int64) + 2**33  # float32 would round it to 1024
     with in_float64():
-        arrays.fit(table.tuples, table.unlabeled)
+        arrays.fit(*table.data)
         indices.fit(np.concatenate([far[:1200], 1000 * far]), table.sample)
-        scores = arrays.decision_function(table.rows[1200:])
+        scores = arrays.decision_function(table.test_rows)
         far_scores = indices.decision_function(far[1200:])
     np.testing.assert_allclose(far_scores, scores, atol=1e-3)
 
@@ -471,14 +547,14 @@ def test_copies_an_origin_far_off_and_rows_that_no_tuple_names_change_nothing(le
 @pytest.mark.parametrize("learner", ["linear", LogisticRegression(max_iter=1000), "network"])
 def test_learners_of_a_table(learner, table):
     """The columns have different units, which all learners take as they come."""
-    classifier = MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(table.tuples, table.unlabeled)
+    classifier = quick(learner).fit(*table.data)
     assert table.accuracy(classifier) > 0.8
-    probabilities = classifier.predict_proba(table.rows[1200:])[:, 1]
-    assert np.array_equal(classifier.predict(table.rows[1200:]) > 0, probabilities > 0.5)
-    copy = pickle.loads(pickle.dumps(classifier))
-    assert np.array_equal(
-        copy.decision_function(table.rows), classifier.decision_function(table.rows)
-    )
+
+    probabilities = classifier.predict_proba(table.test_rows)[:, 1]
+    assert np.array_equal(classifier.predict(table.test_rows) > 0, probabilities > 0.5)
+
+    pickled = pickle.loads(pickle.dumps(classifier))
+    same_scores(pickled, classifier, table.rows)
 
 
 @pytest.mark.parametrize(
@@ -493,32 +569,35 @@ def test_learners_of_a_table(learner, table):
     ],
 )
 def test_the_choice_of_a_learner_and_its_reason_are_shown(learner, data, chosen, table, digits):
-    classifier = MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(*data(table, digits))
+    classifier = quick(learner).fit(*data(table, digits))
     assert classifier.learner_.name == chosen
     assert repr(classifier).endswith(f"# learner: {classifier.learner_}")
 
 
 def test_the_default_is_the_learner_that_it_names(table):
-    fitted = MDPUClassifier(PRIOR, **QUICK).fit(table.rows, table.sample)
-    same = MDPUClassifier(PRIOR, learner=fitted.learner_.name, **QUICK)
-    same.fit(table.rows, table.sample)
-    scores = fitted.decision_function(table.rows)
-    assert np.array_equal(same.decision_function(table.rows), scores)
+    by_default = quick("auto").fit(table.rows, table.sample)
+    named = quick(by_default.learner_.name).fit(table.rows, table.sample)
+    same_scores(named, by_default, table.rows)
 
 
-@pytest.mark.parametrize("counted", [False, True])
-def test_the_default_takes_counts_and_tuples_of_several_sizes(counted, table):
+def test_the_default_takes_counts(table):
     few = table.first(100)
-    unlabeled = table.unlabeled
-    if counted:
-        positives = (table.labels[few.tuples] > 0).sum(axis=1)
-        fitted = TupleClassifier(PRIOR, **QUICK).fit(
-            table.rows[few.tuples], unlabeled, (positives, positives)
-        )
-    else:
-        ragged = [members[: 2 + place % 2] for place, members in enumerate(table.rows[few.tuples])]
-        ragged[0] = np.concatenate(ragged[:2])  # the only group of its size
-        fitted = MDPUClassifier(PRIOR, **QUICK).fit(ragged, unlabeled)
+    positives = (table.labels[few.tuples] > 0).sum(axis=1)
+    fitted = TupleClassifier(PRIOR, **QUICK)
+
+    fitted.fit(table.rows[few.tuples], table.unlabeled, counts=(positives, positives))
+
+    assert fitted.learner_.name == "student"
+    assert table.accuracy(fitted) > 0.8
+
+
+def test_the_default_takes_tuples_of_several_sizes(table):
+    pairs = table.tuples[0:100:2, :2]
+    triples = table.tuples[1:100:2]
+    five = np.concatenate([pairs[0], triples[0]])  # the only group of its size
+
+    fitted = quick("auto").fit([five, *pairs, *triples], table.unlabeled)
+
     assert fitted.learner_.name == "student"
     assert table.accuracy(fitted) > 0.8
 
@@ -526,17 +605,19 @@ def test_the_default_takes_counts_and_tuples_of_several_sizes(counted, table):
 def test_a_learner_that_cannot_take_the_data_is_refused(table):
     rows = sparse.csr_matrix(table.rows)
     with pytest.raises(TypeError, match="toarray"):
-        MDPUClassifier(PRIOR, learner=Network(), **QUICK).fit(rows, table.sample)
+        quick(Network()).fit(rows, table.sample)
 
 
 def test_a_frame_with_missing_values_keeps_its_names(table):
     rows, groups = join_groups(table.tuples[:100], table.unlabeled)
-    frame = pd.DataFrame(rows, columns=[f"pixel {k}" for k in range(64)])
+    frame = pd.DataFrame(rows, columns=PIXELS)
     frame.iloc[::7, 3] = np.nan
-    classifier = MDPUClassifier(PRIOR, **QUICK).fit(frame, groups)
-    assert list(classifier.feature_names_in_) == list(frame.columns)
-    new = pd.DataFrame(table.rows[1200:], columns=frame.columns)
-    assert np.mean(classifier.predict(new) == table.labels[1200:]) > 0.8
+    new = pd.DataFrame(table.test_rows, columns=PIXELS)
+
+    classifier = quick("auto").fit(frame, groups)
+
+    assert list(classifier.feature_names_in_) == PIXELS
+    assert np.mean(classifier.predict(new) == table.test_labels) > 0.8
     with pytest.raises(ValueError, match="feature names"):
         classifier.predict(new.rename(columns={"pixel 0": "zzz"}))
 
@@ -545,14 +626,14 @@ def test_a_network_takes_the_gaps_of_a_table_and_refuses_those_of_pictures(table
     rows = table.rows.copy()
     rows[::7, 3] = np.nan
     for learner in ("network", Network(n_epochs=20)):
-        classifier = MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(rows, table.sample)
+        classifier = quick(learner).fit(rows, table.sample)
         assert np.isfinite(classifier.decision_function(rows)).all()
         assert table.accuracy(classifier) > 0.8
     with pytest.raises(ValueError, match="contains NaN"):
-        MDPUClassifier(PRIOR, learner=Network(standardize=False), **QUICK).fit(rows, table.sample)
+        quick(Network(standardize=False)).fit(rows, table.sample)
 
     pictures = digits.images / 255
-    whole = MDPUClassifier(PRIOR, **few()).fit(pictures, digits.sample)
+    whole = small().fit(pictures, digits.sample)
     pictures[:, 0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         whole.predict(pictures)
@@ -562,24 +643,24 @@ def test_a_network_takes_the_gaps_of_a_table_and_refuses_those_of_pictures(table
 
 def test_exactly_one_of_three_is_learned_at_its_saddle():
     """At a prior of a third the mean member says nothing."""
-    table = Table(600, 1 / 3, law=(0, 1, 0, 0))
-    classifier = TupleClassifier(1 / 3, law=(0, 1, 0, 0), learner="linear", **QUICK)
-    classifier.fit(table.tuples, table.unlabeled)
+    exactly_one = (0, 1, 0, 0)
+    table = Table(600, 1 / 3, law=exactly_one)
+    classifier = TupleClassifier(1 / 3, law=exactly_one, learner="linear", **QUICK)
+
+    classifier.fit(*table.data)
+
     assert table.accuracy(classifier) > 0.8
     with pytest.raises(UserError, match="members are positive as often as unlabeled"):
-        classifier.risk_estimate(table.tuples, table.unlabeled)
+        classifier.risk_estimate(*table.data)
 
 
+@pytest.mark.parametrize("law", [Law.dominant, Law.dominant(3), (0, 0, 1, 1)])
 @pytest.mark.parametrize("learner", ["linear", Network(n_epochs=8)])
-def test_the_dominant_law_is_one_of_all(learner, table):
-    data = table.tuples, table.unlabeled
-    dominant = MDPUClassifier(PRIOR, learner=learner, **QUICK).fit(*data)
-    for law in (Law.dominant, Law.dominant(3), (0, 0, 1, 1)):
-        own = TupleClassifier(PRIOR, law=law, learner=learner, **QUICK).fit(*data)
-        assert np.array_equal(
-            own.decision_function(table.rows), dominant.decision_function(table.rows)
-        )
-        assert own.risk_estimate(*data) == dominant.risk_estimate(*data)
+def test_the_dominant_law_is_one_of_all(learner, law, table):
+    dominant = quick(learner).fit(*table.data)
+    by_law = TupleClassifier(PRIOR, law=law, learner=learner, **QUICK).fit(*table.data)
+    same_scores(by_law, dominant, table.rows)
+    assert by_law.risk_estimate(*table.data) == dominant.risk_estimate(*table.data)
 
 
 @pytest.mark.parametrize(
@@ -587,46 +668,53 @@ def test_the_dominant_law_is_one_of_all(learner, table):
 )
 def test_a_law_that_is_none_is_refused(law, table):
     with pytest.raises(UserError, match="law"):
-        TupleClassifier(PRIOR, law=law, broken=0.1, **QUICK).fit(table.tuples, table.unlabeled)
+        TupleClassifier(PRIOR, law=law, broken=0.1, **QUICK).fit(*table.data)
 
 
 @pytest.mark.parametrize("learner", ["linear", Network(n_epochs=8, short=False)])
 def test_a_told_share_of_broken_tuples_is_that_of_the_law(learner, table):
-    told = MDPUClassifier(PRIOR, broken=0.1, learner=learner, **QUICK).fit(
-        table.tuples, table.unlabeled
-    )
     law = Law.dominant(3).broken(0.1)
+    told = quick(learner, broken=0.1)
+    by_law = TupleClassifier(PRIOR, law=law, learner=learner, **QUICK)
+
+    told.fit(*table.data)
+    by_law.fit(*table.data)
+
     assert told.law_of(3) == law
-    own = TupleClassifier(PRIOR, law=law, learner=learner, **QUICK).fit(
-        table.tuples, table.unlabeled
-    )
-    assert np.array_equal(told.decision_function(table.rows), own.decision_function(table.rows))
+    same_scores(told, by_law, table.rows)
 
 
-def test_training_is_short_where_tuples_are_broken_or_many():
-    network = Network()
-    kinds = [
-        network.settings(n, broken) for n, broken in ((1000, False), (1000, True), (4000, False))
-    ]
-    assert [(own.network, own.schedule, own.epochs) for own in kinds] == [
-        ("mlp", "constant", 100),
-        ("components", "one-cycle", 20),
-        ("components", "one-cycle", 20),
-    ]
-    assert network.set_params(short=False).settings(4000, broken=True).network == "mlp"
-    assert network.set_params(n_epochs=3, short=True).settings(100).epochs == 3
+@pytest.mark.parametrize(
+    ("n", "broken", "network", "schedule", "epochs"),
+    [
+        (1000, False, "mlp", "constant", 100),
+        (1000, True, "components", "one-cycle", 20),
+        (4000, False, "components", "one-cycle", 20),
+    ],
+)
+def test_training_is_short_where_tuples_are_broken_or_many(n, broken, network, schedule, epochs):
+    settings = Network().settings(n, broken)
+    assert settings.network == network
+    assert settings.schedule == schedule
+    assert settings.epochs == epochs
+
+
+def test_whether_training_is_short_and_its_epochs_can_be_said():
+    assert Network(short=False).settings(4000, broken=True).network == "mlp"
+    assert Network(n_epochs=3, short=True).settings(100).epochs == 3
 
 
 def test_of_a_remainder_the_members_are_put_back(table):
     """As if all rows of the pool had been given as unlabeled ones."""
-    rest = MDPUClassifier(PRIOR, learner="linear", unlabeled_is="remainder", **QUICK).fit(
-        table.rows, table.sample
-    )
-    pool = np.concatenate([table.sample.unlabeled, table.sample.tuples.ravel()])
-    whole = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(
-        table.rows, TupleData(table.sample.tuples, pool)
-    )
-    assert np.array_equal(rest.decision_function(table.rows), whole.decision_function(table.rows))
+    remainder = table.sample.unlabeled
+    pool = np.concatenate([remainder, table.sample.tuples.ravel()])
+    of_remainder = quick(unlabeled_is="remainder")
+    of_pool = quick()
+
+    of_remainder.fit(table.rows, table.sample)
+    of_pool.fit(table.rows, TupleData(table.sample.tuples, pool))
+
+    same_scores(of_remainder, of_pool, table.rows)
 
 
 @pytest.fixture(scope="module")
@@ -635,29 +723,29 @@ def left():
     table = Table(600, 0.5, 2)
     generator = np.random.default_rng(0)
     labels = table.labels[:1200]
-    rest = [
-        generator.choice(np.flatnonzero(labels == side), count)
-        for side, count in ((1, 400), (-1, 800))
-    ]
-    return table.rows, TupleData(table.sample.tuples, np.concatenate(rest))
+    positives = generator.choice(np.flatnonzero(labels == 1), 400)
+    negatives = generator.choice(np.flatnonzero(labels == -1), 800)
+    remainder = np.concatenate([positives, negatives])
+    return table.rows, TupleData(table.sample.tuples, remainder)
 
 
 def test_a_remainder_that_nobody_told_is_seen_by_the_told_prior(left):
+    untold = MDPUClassifier(0.5, learner="linear", random_state=0)
+    told = clone(untold).set_params(unlabeled_is="remainder")
     with pytest.warns(UserWarning, match="unlabeled_is"):
-        MDPUClassifier(0.5, learner="linear", random_state=0).fit(*left)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        told = MDPUClassifier(0.5, learner="linear", random_state=0, unlabeled_is="remainder").fit(
-            *left
-        )
+        untold.fit(*left)
+    with without_warnings():
+        told.fit(*left)
     assert told.prior_estimate_.fits(0.5)
 
 
 def test_the_estimated_prior_is_that_of_the_pool_only_where_a_remainder_is_told(left):
-    told = MDPUClassifier(learner="linear", random_state=0, unlabeled_is="remainder").fit(*left)
-    assert told.prior_estimate_.known and told.prior_estimate_.fits(0.5)
+    untold = MDPUClassifier(learner="linear", random_state=0)
+    told = clone(untold).set_params(unlabeled_is="remainder").fit(*left)
+    assert told.prior_estimate_.known
+    assert told.prior_estimate_.fits(0.5)
     with pytest.raises(UserError, match="prior"):
-        MDPUClassifier(learner="linear", random_state=0).fit(*left)
+        untold.fit(*left)
 
 
 # -- the prior -------------------------------------------------------------------------------------
@@ -667,16 +755,15 @@ NOISE = np.random.default_rng(0).standard_normal((200, 2))
 
 
 def test_a_prior_that_the_sample_tells_is_used(table):
-    classifier = MDPUClassifier(learner="linear", random_state=0).fit(table.tuples, table.unlabeled)
-    estimate = classifier.prior_estimate_
-    assert estimate.known and classifier.prior_ == estimate.prior and estimate.fits(PRIOR)
-    told = MDPUClassifier(estimate.prior, learner="linear", random_state=0).fit(
-        table.tuples, table.unlabeled
-    )
+    untold = MDPUClassifier(learner="linear", random_state=0).fit(*table.data)
+    estimate = untold.prior_estimate_
+    assert estimate.known
+    assert estimate.fits(PRIOR)
+    assert untold.prior_ == estimate.prior
+
+    told = clone(untold).set_params(prior=estimate.prior).fit(*table.data)
     assert told.prior_estimate_ == estimate
-    assert np.array_equal(
-        told.decision_function(table.rows), classifier.decision_function(table.rows)
-    )
+    same_scores(told, untold, table.rows)
 
 
 @pytest.mark.parametrize(
@@ -701,7 +788,7 @@ def test_a_symmetric_law_leaves_the_names_of_the_classes_open():
     table = Table(800, 0.7, 2, law=(1, 0, 1))
     with pytest.warns(UserWarning, match=r"\+1 is the larger class"):
         classifier = TupleClassifier(law=(1, 0, 1), learner="linear", random_state=0).fit(
-            table.tuples, table.unlabeled
+            *table.data
         )
     assert classifier.prior_ > 0.5 and classifier.prior_estimate_.fits(0.3)
     assert abs(table.accuracy(classifier) - 0.5) > 0.25
@@ -710,29 +797,35 @@ def test_a_symmetric_law_leaves_the_names_of_the_classes_open():
 COLUMN = 42  # its mean is larger among even digits
 
 
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("law", [(1, 0, 1), (0, 1, 0)])
-def test_what_tells_the_classes_of_a_symmetric_law_apart(law):
+def test_what_tells_the_classes_of_a_symmetric_law_apart(law, seed):
     """At prior 1/2 some samples end with the classes exchanged, which a column or labelled rows
     mend.
     """
-    found = []
-    for seed in (1, 2):
-        table = Table(500, 0.5, 2, law, seed)
-        with pytest.warns(UserWarning, match="positive_by"):
-            plain = TupleClassifier(
-                0.5, law=law, learner="linear", **{**QUICK, "random_state": seed}
-            )
-            found.append(table.accuracy(plain.fit(table.tuples, table.unlabeled)))
-        labelled = table.rows[:12], table.labels[:12]
-        for by in (COLUMN, labelled):
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                named = clone(plain).set_params(positive_by=by).fit(table.tuples, table.unlabeled)
-            assert table.accuracy(named) > 0.75 and named.prior_ == 0.5
-            assert named.predict_proba(table.unlabeled)[:, 1].mean() == pytest.approx(0.5, abs=0.05)
-        opposite = clone(plain).set_params(positive_by=(labelled[0], -labelled[1]))
-        assert table.accuracy(opposite.fit(table.tuples, table.unlabeled)) < 0.25
-    assert all(abs(one - 0.5) > 0.25 for one in found)
+    table = Table(500, 0.5, 2, law, seed)
+    rows = table.rows[:12]
+    labels = table.labels[:12]
+    unnamed = TupleClassifier(0.5, law=law, learner="linear", **QUICK)
+    unnamed.set_params(random_state=seed)
+    by_column = clone(unnamed).set_params(positive_by=COLUMN)
+    by_rows = clone(unnamed).set_params(positive_by=(rows, labels))
+    opposite = clone(unnamed).set_params(positive_by=(rows, -labels))
+
+    with pytest.warns(UserWarning, match="positive_by"):
+        unnamed.fit(*table.data)
+    assert abs(table.accuracy(unnamed) - 0.5) > 0.25
+
+    for named in (by_column, by_rows):
+        with without_warnings():
+            named.fit(*table.data)
+        probabilities = named.predict_proba(table.unlabeled)[:, 1]
+        assert named.prior_ == 0.5
+        assert table.accuracy(named) > 0.75
+        assert probabilities.mean() == pytest.approx(0.5, abs=0.05)
+
+    opposite.fit(*table.data)
+    assert table.accuracy(opposite) < 0.25
 
 
 def test_the_estimated_prior_of_a_symmetric_law_is_that_of_the_class_that_is_named():
@@ -743,8 +836,8 @@ def test_the_estimated_prior_of_a_symmetric_law_is_that_of_the_class_that_is_nam
         "positive_by": "pixel 42",
         "random_state": 0,
     }
-    rows, groups = join_groups(table.tuples, table.unlabeled)
-    frame = pd.DataFrame(rows, columns=[f"pixel {k}" for k in range(64)])
+    rows, groups = join_groups(*table.data)
+    frame = pd.DataFrame(rows, columns=PIXELS)
     assert 0.2 < TupleClassifier(**parameters).fit(frame, groups).prior_ < 0.4
 
 
@@ -767,53 +860,60 @@ def test_tuples_and_rows_that_differ_by_more_than_the_class_are_not_read_as_a_pr
     """Another device took the tuples, which a column shows: no prior is stated, and the column is
     named.
     """
-    rows, groups = join_groups(table.tuples, table.unlabeled)
-    frame = pd.DataFrame(rows[:, 16:48], columns=[f"pixel {k}" for k in range(32)])
-    frame["device"] = np.random.default_rng(0).normal(np.where(groups < 0, 0.0, 3.0))
+    rows, groups = join_groups(*table.data)
+    frame = pd.DataFrame(rows[:, 16:48], columns=PIXELS[16:48])
+    means_of_device = np.where(groups < 0, 0.0, 3.0)
+    frame["device"] = np.random.default_rng(0).normal(means_of_device)
+    untold = MDPUClassifier(learner="linear", random_state=0)
+    told = clone(untold).set_params(prior=PRIOR)
+
     with pytest.raises(UserError, match="device") as refused:
-        MDPUClassifier(learner="linear", random_state=0).fit(frame, groups)
-    assert "leave out columns" in str(refused.value) and "more tuples" not in str(refused.value)
+        untold.fit(frame, groups)
     with pytest.warns(UserWarning, match="device"):
-        told = MDPUClassifier(PRIOR, learner="linear", random_state=0).fit(frame, groups)
-    assert told.prior_estimate_.verdict == "does not fit" and told.prior_estimate_.misfit > 1
+        told.fit(frame, groups)
+
+    assert "leave out columns" in str(refused.value)
+    assert "more tuples" not in str(refused.value)
+    assert told.prior_estimate_.verdict == "does not fit"
+    assert told.prior_estimate_.misfit > 1
 
 
 def test_the_interval_of_the_risk_holds_what_is_uncertain_of_an_estimated_prior():
     """Of intervals that cover in 95 %, 8 or fewer of 12 cover in one of 500 trials."""
     prior = 0.3
+    many = Gaussians(1, 100_000, prior, 3, 999)
     covered = []
     for seed in range(12):
-        data = Gaussians(500, 500, prior, 3, seed)
-        other = Gaussians(2000, 2000, prior, 3, 100 + seed)
+        train = Gaussians(500, 500, prior, 3, seed)
+        test = Gaussians(2000, 2000, prior, 3, 100 + seed)
         classifier = MDPUClassifier(learner="linear", guess_prior=True, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            classifier.fit(data.tuples, data.unlabeled)
-        found = classifier.risk_estimate(other.tuples, other.unlabeled)
-        told = estimated_risk(
-            *sample_and_answers(classifier, other), classifier.prior_, classifier.law_of, 0.95
-        )
-        assert found.low <= told.low < told.high <= found.high and found.value == told.value
-        many = Gaussians(1, 100_000, prior, 3, 999)
-        wrong = np.mean(classifier.predict(many.unlabeled) != np.where(many.labels > 0, 1, -1))
-        covered.append(found.low <= wrong <= found.high)
+            classifier.fit(*train.data)
+
+        estimate = classifier.risk_estimate(*test.data)
+        rows, groups = join_groups(*test.data)
+        answers = classifier.predict(rows) > 0
+        sample = sample_of(groups)
+        told = estimated_risk(answers, sample, classifier.prior_, classifier.law_of, 0.95)
+        assert estimate.value == told.value
+        assert estimate.low <= told.low < told.high <= estimate.high
+
+        risk = np.mean(classifier.predict(many.unlabeled) != many.labels)
+        covered.append(estimate.low <= risk <= estimate.high)
     assert sum(covered) > 8
-
-
-def sample_and_answers(classifier, data):
-    rows, groups = join_groups(data.tuples, data.unlabeled)
-    return classifier.predict(rows) > 0, sample_of(groups)
 
 
 def test_members_that_recur_in_a_small_pool_are_noticed(table):
     """The unlabeled rows are others; where they come from the same pool, all is as it should be."""
     generator = np.random.default_rng(0)
-    few = TupleData(table.sample.tuples[generator.integers(20, size=250)], table.sample.unlabeled)
+    recurring = table.sample.tuples[generator.integers(20, size=250)]
+    classifier = MDPUClassifier(PRIOR, learner="linear", random_state=0)
+
     with pytest.warns(UserWarning, match="recur"):
-        MDPUClassifier(PRIOR, learner="linear", random_state=0).fit(table.rows, few)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        MDPUClassifier(PRIOR, learner="linear", random_state=0).fit(table.rows, table.sample)
+        classifier.fit(table.rows, TupleData(recurring, table.sample.unlabeled))
+    with without_warnings():
+        classifier.fit(table.rows, table.sample)
 
 
 # -- what misleads is warned of --------------------------------------------------------------------
@@ -843,7 +943,8 @@ def test_what_misleads_is_warned_of(prior, learner, data, words, table):
     """Where the caller stands, not inside the package."""
     with pytest.warns(UserWarning) as caught:
         MDPUClassifier(prior, learner=learner, random_state=0).fit(*data(table))
-    assert all(word in " ".join(str(warning.message) for warning in caught) for word in words)
+    said = " ".join(str(warning.message) for warning in caught)
+    assert all(word in said for word in words)
     assert {Path(warning.filename).name for warning in caught} == {"test_estimator.py"}
 
 
@@ -860,7 +961,7 @@ class Zero(torch.nn.Linear):
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError])
 def test_a_fit_that_fails_leaves_the_old_model(interruption, table, monkeypatch):
-    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.tuples, table.unlabeled)
+    classifier = quick().fit(*table.data)
     before = dict(vars(classifier))
     scores = classifier.decision_function(table.rows)
 
@@ -875,49 +976,79 @@ def test_a_fit_that_fails_leaves_the_old_model(interruption, table, monkeypatch)
     assert np.array_equal(classifier.decision_function(table.rows), scores)
 
 
-def test_folds_that_cut_tuples_and_groups_taken_for_labels_are_refused(table):
-    rows, groups = join_groups(table.tuples, table.unlabeled)
-    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK)
-    grid = GridSearchCV(classifier, {"prior": [0.3, 0.4]}, error_score="raise")
-    for splitter in (KFold(3, shuffle=True, random_state=0), StratifiedKFold(3)):
-        with pytest.raises(UserError, match="TupleKFold"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # classes with few members
-            grid.set_params(cv=splitter, scoring=negative_risk).fit(rows, groups)
+@pytest.mark.parametrize("splitter", [KFold(3, shuffle=True, random_state=0), StratifiedKFold(3)])
+@pytest.mark.filterwarnings("ignore:The least populated class")
+def test_folds_that_cut_tuples_are_refused(splitter, table):
+    grid = {"prior": [0.3, 0.4]}
+    search = GridSearchCV(quick(), grid, scoring=negative_risk, cv=splitter, error_score="raise")
+    with pytest.raises(UserError, match="TupleKFold"):
+        search.fit(*join_groups(*table.data))
+
+
+def test_groups_taken_for_labels_are_refused(table):
+    rows, groups = join_groups(*table.data)
+    without_sizes = np.where(groups < 0, -1, groups // 10**6)
+    bagging = BaggingClassifier(quick(), n_estimators=1, random_state=0)
     with pytest.raises(UserError, match="BaggingClassifier"):
-        BaggingClassifier(classifier, n_estimators=1, random_state=0).fit(rows, groups)
+        bagging.fit(rows, groups)
     with pytest.raises(UserError, match="number_groups"):
-        classifier.fit(rows, np.where(groups < 0, -1, groups // 10**6))
+        quick().fit(rows, without_sizes)
 
 
-@pytest.mark.parametrize("values", [(-1, 1), (0, 1), (False, True), (0.0, 1.0)])
-def test_labels_of_three_kinds_give_one_accuracy(values, table):
-    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.tuples, table.unlabeled)
-    labels = np.where(table.labels > 0, values[1], values[0])
-    right = np.mean(classifier.predict(table.rows) == table.labels)
-    assert classifier.score(table.rows, labels) == right
-    assert classifier.score(table.rows, labels.tolist()) == right
+@pytest.mark.parametrize(
+    ("negative", "positive"),
+    [
+        (-1, 1),
+        (0, 1),
+        (False, True),
+        (0.0, 1.0),
+    ],
+)
+def test_labels_of_three_kinds_give_one_accuracy(negative, positive, table):
+    classifier = quick().fit(*table.data)
+    labels = np.where(table.labels > 0, positive, negative)
+
+    right = classifier.predict(table.rows) == table.labels
+
+    assert classifier.score(table.rows, labels) == right.mean()
+    assert classifier.score(table.rows, labels.tolist()) == right.mean()
 
 
-def test_labels_of_other_kinds_are_refused(table):
-    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.tuples, table.unlabeled)
-    for values in (("no", "yes"), ("-1", "1"), (0.5, 2), (None, None)):
-        wrong = np.where(table.labels > 0, values[1], values[0])
-        with pytest.raises(UserError, match="labels"):
-            classifier.score(table.rows, wrong)
+@pytest.mark.parametrize(
+    ("negative", "positive"),
+    [
+        ("no", "yes"),
+        ("-1", "1"),
+        (0.5, 2),
+        (None, None),
+    ],
+)
+def test_labels_of_other_kinds_are_refused(negative, positive, table):
+    classifier = quick().fit(*table.data)
+    labels = np.where(table.labels > 0, positive, negative)
+    with pytest.raises(UserError, match="labels"):
+        classifier.score(table.rows, labels)
 
 
 def test_the_default_scorer_estimates_the_accuracy_from_groups(table):
-    rows, groups = join_groups(table.tuples, table.unlabeled)
-    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK)
+    rows, groups = join_groups(*table.data)
     folds = TupleKFold(3)
-    scores = cross_val_score(classifier, rows, groups, cv=folds)
-    expected = cross_val_score(classifier, rows, groups, cv=folds, scoring=negative_risk)
-    np.testing.assert_allclose(scores, 1 + expected, rtol=0, atol=1e-12)
-    fitted = classifier.fit(rows, groups)
+    classifier = quick()
+
+    accuracies = cross_val_score(classifier, rows, groups, cv=folds)
+    risks = cross_val_score(classifier, rows, groups, cv=folds, scoring=negative_risk)
+
+    np.testing.assert_allclose(accuracies, 1 + risks, rtol=0, atol=1e-12)
+
+
+def test_a_score_from_groups_takes_no_weights_and_warns_of_an_estimated_prior(table):
+    rows, groups = join_groups(*table.data)
+    told = quick().fit(rows, groups)
+    estimated = quick(prior=None).fit(rows, groups)
     with pytest.raises(UserError, match="sample_weight"):
-        fitted.score(rows, groups, np.ones(len(rows)))
+        told.score(rows, groups, np.ones(len(rows)))
     with pytest.warns(UserWarning, match="estimated prior"):
-        clone(classifier).set_params(prior=None).fit(rows, groups).score(rows, groups)
+        estimated.score(rows, groups)
 
 
 class Watch:
@@ -954,15 +1085,15 @@ def test_callbacks_follow_the_parts_of_a_training(parameters, parts, table):
     watch = Watch()
     parameters = {"prior": PRIOR, "random_state": 0} | parameters
     classifier = MDPUClassifier(**parameters).set_callbacks(watch)
-    classifier.fit(table.tuples, table.unlabeled)
+    classifier.fit(*table.data)
     assert [name for name in watch.told if name != "epoch"] == ["setup", *parts, "fit", "teardown"]
     assert watch.parts == len(parts)
 
 
 def test_a_callback_of_scikit_learn_stops_a_network_and_ends_with_a_training_that_fails(digits):
     watch = Watch(epochs=2)
-    classifier = MDPUClassifier(PRIOR, **few(n_epochs=9)).set_callbacks(watch)
-    classifier.fit(digits.tuples, digits.unlabeled)
+    classifier = small(n_epochs=9).set_callbacks(watch)
+    classifier.fit(*digits.data)
     assert classifier.n_iter_ == 2
     before = dict(vars(classifier))
 
@@ -972,7 +1103,7 @@ def test_a_callback_of_scikit_learn_stops_a_network_and_ends_with_a_training_tha
     classifier.set_params(learner__callbacks=[fail])
     before["learner"] = classifier.learner
     with pytest.raises(RuntimeError, match="stop"):
-        classifier.fit(digits.tuples, digits.unlabeled)
+        classifier.fit(*digits.data)
     assert watch.told.count("setup") == watch.told.count("teardown") == 2
     assert vars(classifier) == before
 
@@ -993,7 +1124,7 @@ class Threads(LogisticRegression):
 def test_learners_of_small_tables_take_one_thread_and_leave_the_others(table):
     with threadpool_limits(2):
         before = threadpool_info()
-        MDPUClassifier(PRIOR, learner=Threads(), **QUICK).fit(table.tuples, table.unlabeled)
+        quick(Threads()).fit(*table.data)
         assert threadpool_info() == before
     assert Threads.seen == [{1}]
 
@@ -1064,9 +1195,9 @@ def test_the_example_of_the_classifier_gives_what_it_says():
     ],
 )
 def test_parameters_are_refused_by_name(name, value, digits):
-    classifier = MDPUClassifier(PRIOR, **few()).set_params(**{name: value})
+    classifier = small().set_params(**{name: value})
     with pytest.raises(UserError, match=name.split("__")[-1]) as error:
-        classifier.fit(digits.tuples, digits.unlabeled)
+        classifier.fit(*digits.data)
     assert isinstance(error.value, ValueError)
 
 
@@ -1087,17 +1218,17 @@ def test_parameters_are_refused_by_name(name, value, digits):
 )
 def test_data_that_are_none_are_refused(data, digits):
     with pytest.raises(UserError):
-        MDPUClassifier(PRIOR, **few()).fit(*data(digits))
+        small().fit(*data(digits))
 
 
 @pytest.mark.parametrize("level", [0, 95])
 def test_a_level_is_a_share(level, trained, digits):
     with pytest.raises(UserError, match="level"):
-        trained.risk_estimate(digits.tuples, digits.unlabeled, level=level)
+        trained.risk_estimate(*digits.data, level=level)
 
 
 def test_tuples_are_not_predicted_as_rows(table):
-    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK).fit(table.tuples, table.unlabeled)
+    classifier = quick().fit(*table.data)
     with pytest.raises(UserError, match="axes"):
         classifier.predict(table.tuples)
 
@@ -1112,7 +1243,7 @@ def test_categories_of_a_frame_take_an_encoder(learner, table):
     data = join_groups(
         [frame.iloc[rows] for rows in table.sample.tuples], frame.iloc[table.sample.unlabeled]
     )
-    classifier = MDPUClassifier(PRIOR, learner=learner, **QUICK)
+    classifier = quick(learner)
     with pytest.raises(UserError, match="kind"):
         classifier.fit(*data)
     encoder = make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough")
@@ -1128,8 +1259,9 @@ def test_categories_of_a_frame_take_an_encoder(learner, table):
     ],
 )
 def test_columns_that_no_learner_takes_are_named(column, names, said, table):
-    frame = pd.DataFrame({"pixel": table.rows[:, 20], "other": column}).set_axis(names, axis=1)
-    classifier = MDPUClassifier(PRIOR, learner="linear", **QUICK)
+    frame = pd.DataFrame({"first": table.rows[:, 20], "second": column})
+    frame.columns = names
+    classifier = quick()
     with pytest.raises(UserError, match=said):
         classifier.fit(frame, table.sample)
     with pytest.raises(UserError, match=said):
@@ -1139,7 +1271,7 @@ def test_columns_that_no_learner_takes_are_named(column, names, said, table):
 def test_a_training_that_diverges_is_warned_of(digits):
     images = digits.tuples.astype(np.float64) * 1e30, digits.unlabeled.astype(np.float64) * 1e30
     with pytest.warns(ConvergenceWarning, match="diverged"):
-        MDPUClassifier(PRIOR, **few(method="ure", loss="squared")).fit(*images)
+        small(method="ure", loss="squared").fit(*images)
 
 
 # -- a loss of one's own -------------------------------------------------------------------------
@@ -1152,8 +1284,8 @@ def test_a_loss_of_ones_own_enters_the_classifier(digits):
         shapes.add((tuples.ndim, tuples.shape[1], unlabeled.ndim))
         return TupleLoss(Law.dominant(2), PRIOR)(tuples, unlabeled)
 
-    classifier = MDPUClassifier(PRIOR, **few(loss=loss, **LONGER))
-    classifier.fit(digits.tuples, digits.unlabeled)
+    classifier = small(loss=loss, **LONGER)
+    classifier.fit(*digits.data)
     assert shapes == {(2, 2, 1)}
     assert classifier.score(digits.test_images, digits.test_labels) > 0.8
     with pytest.raises(UserError, match="your own"):
@@ -1166,28 +1298,27 @@ def test_a_loss_of_ones_own_enters_the_classifier(digits):
 def test_callbacks_get_each_row_of_the_history_and_one_that_returns_true_stops(digits):
     """The model is that without them."""
     rows = []
-    stops = [lambda epoch, row: np.bool_(epoch == 2), lambda epoch, row: "goes on"]
-    callbacks = [lambda *own: rows.append(own), *stops]
-    stopped = MDPUClassifier(PRIOR, **few(n_epochs=9, callbacks=callbacks)).fit(
-        digits.tuples, digits.unlabeled
-    )
-    assert stopped.n_iter_ == len(stopped.history_) == 2
-    short = MDPUClassifier(PRIOR, **few(n_epochs=2)).fit(digits.tuples, digits.unlabeled)
+
+    def take_down(epoch, row):
+        rows.append({"epoch": epoch} | row)
+
+    def stop_after_two(epoch, row):
+        return np.bool_(epoch == 2)
+
+    def go_on(epoch, row):
+        return "goes on"
+
+    callbacks = [take_down, stop_after_two, go_on]
+    stopped = small(n_epochs=9, callbacks=callbacks).fit(*digits.data)
+    short = small(n_epochs=2).fit(*digits.data)
+
+    assert stopped.n_iter_ == 2
+    assert len(stopped.history_) == 2
     same_model(stopped, short, digits.test_images)
-    given = pd.DataFrame([{"epoch": epoch} | row for epoch, row in rows])
-    pd.testing.assert_frame_equal(given, stopped.history_, check_exact=True)
+    pd.testing.assert_frame_equal(pd.DataFrame(rows), stopped.history_, check_exact=True)
 
 
 # -- counts that were observed ---------------------------------------------------------------------
-
-
-def counted_data(n, size=4, prior=0.4, seed=0):
-    """Gaussian rows of groups, and their labels."""
-    generator = np.random.default_rng(seed)
-    labels = generator.random((n, size)) < prior
-    rows = generator.standard_normal((n, size, 3))
-    rows[..., 0] += np.where(labels, 1.5, -1.5)
-    return rows, labels
 
 
 COUNTS = {
@@ -1200,35 +1331,60 @@ COUNTS = {
 }
 
 
+def draw_counted(n, size=4, prior=0.4, seed=0):
+    """Draw Gaussian rows of groups, and their labels."""
+    generator = np.random.default_rng(seed)
+    labels = np.where(generator.random((n, size)) < prior, 1, -1)
+    rows = generator.standard_normal((n, size, 3))
+    rows[..., 0] += 1.5 * labels
+    return rows, labels
+
+
 @pytest.mark.parametrize(
-    ("kind", "learner"), [*((kind, "linear") for kind in COUNTS), ("proportions", "student")]
+    ("kind", "learner"),
+    [
+        ("proportions", "linear"),
+        ("proportions", "student"),
+        ("positive and negative bags", "linear"),
+        ("bounds of several annotators", "linear"),
+    ],
 )
 def test_counts_take_the_place_of_a_law(kind, learner):
     """Where all groups are observed, without unlabeled rows and without the prior; the best
     possible is 93.7 %.
     """
-    rows, labels = counted_data(400)
+    rows, labels = draw_counted(400)
+    test_rows, test_labels = draw_counted(3000, 1, seed=3)
+    prior = None
+    unlabeled = None
+    if kind.startswith("bounds"):
+        prior = 0.4
+        unlabeled = draw_counted(500, 1, seed=2)[0][:, 0]
+    positives = (labels > 0).sum(axis=1)
     split = np.random.default_rng(1).integers(1, 4, size=400)
-    several = kind.startswith("bounds")
-    counts = COUNTS[kind](labels.sum(axis=1), split)
-    unlabeled = counted_data(500, 1, seed=2)[0][:, 0] if several else None
-    own = TupleClassifier(0.4 if several else None, learner=learner, **QUICK).fit(
-        rows, unlabeled, counts=counts
-    )
-    test, truth = (part[:, 0] for part in counted_data(3000, 1, seed=3))
-    assert own.score(test, np.where(truth, 1, -1)) > 0.915
-    assert own.prior_ == pytest.approx(0.4, abs=0.05)
+    counts = COUNTS[kind](positives, split)
+
+    classifier = TupleClassifier(prior, learner=learner, **QUICK)
+    classifier.fit(rows, unlabeled, counts=counts)
+
+    assert classifier.score(test_rows[:, 0], test_labels[:, 0]) > 0.915
+    assert classifier.prior_ == pytest.approx(0.4, abs=0.05)
     with pytest.raises(UserError, match="counts"):
-        own.law_of(4)
+        classifier.law_of(4)
 
 
 def test_counts_that_differ_are_for_neither_networks_nor_broken_tuples():
-    rows, _ = counted_data(30)
-    low = np.arange(len(rows)) % 2
+    rows, _ = draw_counted(30)
+    unlabeled = rows[:, 0]
+    low = np.arange(30) % 2
     with pytest.raises(UserError, match="learner"):
-        TupleClassifier(0.4, learner="network").fit(rows, rows[:, 0], counts=(low, low + 1))
+        TupleClassifier(0.4, learner="network").fit(rows, unlabeled, counts=(low, low + 1))
     with pytest.raises(UserError, match="broken"):
-        TupleClassifier(0.4, broken=0.1).fit(rows, rows[:, 0], counts=(1, 2))
+        TupleClassifier(0.4, broken=0.1).fit(rows, unlabeled, counts=(1, 2))
+
+
+def test_counts_are_of_groups_and_take_the_place_of_unlabeled_rows():
+    rows, _ = draw_counted(30)
     with pytest.raises(UserError, match="frame"):
         TupleClassifier(0.4).fit(pd.DataFrame(rows[:, 0]), counts=(1, 2))
     with pytest.raises(UserError, match="requires y"):

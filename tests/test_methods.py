@@ -19,12 +19,13 @@ from sklearn.metrics import log_loss
 from torch.nn import functional
 
 import mdpu.methods
+from mdpu.data import TupleData
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.losses import LOSSES, RiskLoss, TupleLoss
 from mdpu.methods import EMBEDDING, Batch, available_methods, load_method, objective_of
 from mdpu.methods.bags import shift_to
-from mdpu.methods.baselines import BAG, SELECTIONS, Pairs, prototypes
+from mdpu.methods.baselines import BAG, SELECTIONS, Pairs, cluster, prototypes
 from mdpu.randomness import Stream
 from mdpu.settings import Task
 
@@ -766,3 +767,15 @@ def test_kmeans_is_that_of_scikit_learn(name):
     agreement = np.mean(trained.module(TEST_IMAGES) == clusters.predict(test))
     assert value == pytest.approx(clusters.inertia_ / len(clustered), rel=1e-4)
     assert agreement in (0, 1)
+
+
+def test_kmeans_compares_an_image_with_all_members_of_a_centroid():
+    """One of (0, 100) is nearer up to the grey 132, by first members to 100, by second to 175."""
+    images = np.array([[0], [100], [200], [250]], dtype=np.uint8)
+    between = np.array([[115], [150]], dtype=np.uint8)
+    pairs = np.array([[0, 1], [0, 1], [2, 3], [2, 3]])
+    sample = TupleData(pairs, unlabeled=np.arange(4))
+
+    _, in_cluster_1 = cluster(Task("kmeans", 2, 0.4), 1, sample, images)
+
+    assert in_cluster_1(between).tolist() == in_cluster_1(images[[0, 3]]).tolist()
