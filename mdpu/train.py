@@ -354,8 +354,8 @@ def minibatches(
     (S, B_U).
 
     There are ceil(n / batch). The unlabeled images are spread over them evenly, so an epoch sees
-    every tuple and every unlabeled image once. With fewer unlabeled images than minibatches, an
-    image is used twice.
+    every tuple and every unlabeled image once. A minibatch that would get no unlabeled image
+    shares one with a neighbour.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ import pickle
 import platform
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -55,95 +56,136 @@ def convolutional(shape):
 # -- against a loop that is written apart ----------------------------------------------------------
 
 
+def train_one(method, settings=SETTINGS, **others):
+    """Train one seed on pairs."""
+    [trained] = train_blobs(method, [draw_sample()], [3], settings, **others)
+    return trained
+
+
 def softplus(z):
     return torch.log1p(torch.exp(-z.abs())) + z.clamp(min=0)
+
+
+def pixels(images):
+    return torch.from_numpy(images).flatten(1).double() / 255
+
+
+def initial_network(seed, hidden):
+    """Return a multilayer perceptron with the weights that a seed gives."""
+    layers = []
+    sizes = [SIDE * SIDE, *hidden, 1]
+    for place, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
+        uniform = Stream(seed, "initial weights", place).uniform(inputs + 1, outputs)
+        values = torch.from_numpy((2 * uniform - 1) / math.sqrt(inputs))
+        layer = nn.Linear(inputs, outputs, dtype=torch.float64)
+        with torch.no_grad():
+            layer.weight.copy_(values[:-1].T)
+            layer.bias.copy_(values[-1])
+        layers += [layer, nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def passing(scores):
+    """Return the probability that pairs with the scores (B, 2) have a positive."""
+    return 1 - (1 - scores.sigmoid()).prod(dim=1)
+
+
+def bag_risk(tuples, unlabeled, p):
+    """Return the bag risk of pairs, and the mean probability of unlabeled images."""
+    z = 1 - (1 - p) ** 2
+    bags = unlabeled[: len(unlabeled) // 2 * 2].view(-1, 2)
+    positive = z * ((1 - passing(tuples)) ** 2).mean()
+    negative = (passing(bags) ** 2).mean() - z * (passing(tuples) ** 2).mean()
+    share_positive = unlabeled.sigmoid().mean()
+    return positive + negative.clamp(min=0), [share_positive.item()]
+
+
+def paper_risk(tuples, unlabeled, p, method):
+    """Return the risk of pairs with its correction, and its four terms (Eq. 11)."""
+    q = 1 - p
+    passed = p**2 + 2 * p * q  # pairs with at least one positive
+    a = (p**2 + p * q) / passed
+    b = p * q / passed
+    terms = [
+        p * q * softplus(-tuples).mean(),
+        -p * q * softplus(tuples).mean(),
+        -b * p * softplus(-unlabeled).mean(),
+        a * q * softplus(unlabeled).mean(),
+    ]
+    terms = [term / (a * q - b * p) for term in terms]
+
+    risk = sum(terms)
+    corrected = {"ure": risk, "relu": risk.clamp(min=0), "abs": risk.abs()}
+    return corrected[method], [term.item() for term in terms]
+
+
+def one_cycle(step, steps):
+    """Return the share of the learning rate, which rises over a fifth and falls over the rest."""
+    rise = (step + 1) / (0.2 * steps)
+    fall = (steps - step) / (0.8 * steps)
+    return min(rise, fall, 1.0)
 
 
 def written_apart(method, sample, seed, settings, prior=0.4):
     """Train pairs in doubles, as a book would: all pixels, torch.optim, every gradient; Eq. 11 and
     the bag risk.
+
+    Returns the measures of each epoch, the scores of the test images, and whether each step had
+    terms of a negative sum.
     """
-    sizes = [SIDE * SIDE, *settings.architecture["hidden"], 1]
-    module = nn.Sequential(
-        *[m for p in itertools.pairwise(sizes) for m in (nn.Linear(*p), nn.ReLU())][:-1]
-    ).double()
-    with torch.no_grad():
-        for place, layer in enumerate(module[::2]):
-            bound = 1 / math.sqrt(layer.in_features)
-            drawn = Stream(seed, "initial weights", place).uniform(
-                layer.in_features + 1, layer.out_features
-            )
-            drawn = torch.from_numpy((2 * drawn - 1) * bound)
-            layer.weight.copy_(drawn[:-1].T)
-            layer.bias.copy_(drawn[-1])
-    x, test = (
-        torch.from_numpy(images).flatten(1).double() / 255 for images in (IMAGES, TEST_IMAGES)
-    )
-    kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
-    optimizer = kind(
+    images = pixels(IMAGES)
+    module = initial_network(seed, settings.architecture["hidden"])
+    averaged = deepcopy(module)
+    optimizers = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+    optimizer = optimizers[settings.optimizer](
         module.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
     )
-    p = prior
-    q = 1 - prior
-    passed = p**2 + 2 * p * q  # pairs with at least one positive
-    a = (p**2 + p * q) / passed
-    b = p * q / passed
     n = len(sample.tuples)
     n_unlabeled = len(sample.unlabeled)
     batch = settings.batch_size
-    steps = math.ceil(n / batch)
+    steps = math.ceil(n / batch) * settings.epochs
     step = 0
-    mean = [w.detach().clone() for w in module.parameters()]
-    total = steps * settings.epochs
-    rows = []
-    flat = 0
+    history = []
+    negative = []
+
     for epoch in range(settings.epochs):
         tuples = sample.tuples[Stream(seed, "tuple order", epoch).permutation(n)]
-        others = sample.unlabeled[Stream(seed, "unlabeled order", epoch).permutation(n_unlabeled)]
-        row = np.zeros(5)
+        order = Stream(seed, "unlabeled order", epoch).permutation(n_unlabeled)
+        unlabeled = sample.unlabeled[order]
+        row = 0
         for first in range(0, n, batch):
-            own = tuples[first : first + batch]
-            edges = [round(edge * n_unlabeled / n) for edge in (first, min(n, first + batch))]
-            t = module(x[own.ravel()])[:, 0]
-            u = module(x[others[slice(*edges)]])[:, 0]
+            members = tuples[first : first + batch]
+            start = round(first * n_unlabeled / n)
+            stop = round((first + len(members)) * n_unlabeled / n)
+            of_tuples = module(images[members])[..., 0]  # (B, 2)
+            of_unlabeled = module(images[unlabeled[start:stop]])[..., 0]  # (B_U,)
+
+            keep = 0.0
             if method == "bag-relu":
-                bags = u[: len(u) // 2 * 2].view(-1, 2)
-                t_q, u_q = (1 - (1 - g.sigmoid()).prod(dim=1) for g in (t.view(-1, 2), bags))
-                negative = (u_q**2).mean() - passed * (t_q**2).mean()
-                objective = passed * ((1 - t_q) ** 2).mean() + negative.clamp(min=0)
-                recorded = [u.sigmoid().mean().item()]
+                keep = min(0.98, (1 + step) / (10 + step))
+                objective, recorded = bag_risk(of_tuples, of_unlabeled, prior)
             else:
-                scale = a * q - b * p
-                terms = [p * q * softplus(-t).mean(), -p * q * softplus(t).mean()]
-                terms += [-b * p * softplus(-u).mean(), a * q * softplus(u).mean()]
-                terms = [term / scale for term in terms]
-                risk = sum(terms)
-                objective = {"ure": risk, "relu": risk.clamp(min=0), "abs": risk.abs()}[method]
-                recorded = [term.item() for term in terms]
-                flat += risk.item() < 0
-            rise = min((step + 1) / (0.2 * total), (total - step) / (0.8 * total), 1.0)
-            optimizer.param_groups[0]["lr"] = settings.learning_rate * (
-                rise if settings.schedule != "constant" else 1
-            )
+                objective, recorded = paper_risk(of_tuples, of_unlabeled, prior, method)
+            if settings.schedule == "one-cycle":
+                rate = settings.learning_rate * one_cycle(step, steps)
+                optimizer.param_groups[0]["lr"] = rate
             optimizer.zero_grad()
             objective.backward()
             optimizer.step()
-            keep = min(0.98, (1 + step) / (10 + step)) if method == "bag-relu" else 0.0
-            mean = [
-                keep * m + (1 - keep) * w.detach()
-                for m, w in zip(mean, module.parameters(), strict=True)
-            ]
-            row[: 1 + len(recorded)] += len(own) / n * np.array([objective.item(), *recorded])
+            with torch.no_grad():
+                for mean, weight in zip(averaged.parameters(), module.parameters(), strict=True):
+                    mean.lerp_(weight, 1 - keep)
+
+            row += len(members) / n * np.array([objective.item(), *recorded])
+            negative.append(sum(recorded) < 0)
             step += 1
-        layers = list(zip(mean[::2], mean[1::2], strict=True))
+
         with torch.no_grad():
-            scores = test
-            for place, (weight, bias) in enumerate(layers):
-                scores = (scores.clamp(min=0) if place else scores) @ weight.T + bias
-        positive = (scores[:, 0] > 0).numpy()
-        true = [positive[TEST_LABELS > 0].mean(), 1 - positive[TEST_LABELS < 0].mean()]
-        rows.append([*row[: 1 + len(recorded)], *true])
-    return np.array(rows), scores[:, 0].numpy(), flat
+            scores = averaged(pixels(TEST_IMAGES))[:, 0].numpy()
+        true_positive = (scores[TEST_LABELS > 0] > 0).mean()
+        true_negative = (scores[TEST_LABELS < 0] <= 0).mean()
+        history.append([*row, true_positive, true_negative])
+    return np.array(history), scores, negative
 
 
 @pytest.mark.parametrize(
@@ -159,15 +201,16 @@ def written_apart(method, sample, seed, settings, prior=0.4):
 )
 def test_the_numbers_are_those_of_a_loop_that_is_written_apart(method, changes):
     settings = replace(SETTINGS, **changes)
-    sample = draw_sample()
-    expected, scores, flat = written_apart(method, sample, 3, settings)
+    expected, expected_scores, negative = written_apart(method, draw_sample(), 3, settings)
     with in_float64():
-        [trained] = train_blobs(method, [sample], [3], settings)
-        found_scores = trained.decision_function(TEST_IMAGES)
-    found = trained.history.drop(columns=["epoch", "test_risk"], errors="ignore")
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    np.testing.assert_allclose(found_scores, scores, atol=1e-5 * np.abs(scores).max())
-    assert (flat > 0) == (method in ("relu", "abs"))  # corrections act
+        trained = train_one(method, settings)
+        scores = trained.decision_function(TEST_IMAGES)
+
+    history = trained.history.drop(columns=["epoch", "test_risk"], errors="ignore")
+    tolerance = 1e-5 * np.abs(expected_scores).max()
+    np.testing.assert_allclose(history, expected, atol=1e-5)
+    np.testing.assert_allclose(scores, expected_scores, atol=tolerance)
+    assert any(negative) == (method in ("relu", "abs"))  # corrections act
 
 
 def test_no_pass_goes_backward_where_a_corrected_risk_is_flat():
@@ -197,16 +240,19 @@ def test_no_pass_goes_backward_where_a_corrected_risk_is_flat():
 
 def both_ways(method, samples, settings=SETTINGS, **others):
     """Train seeds 3 and 4 at once and each by itself, and compare histories and outputs."""
+    outputs = []
     with in_float64():
         together = train_blobs(method, samples, [3, 4], settings, **others)
-        outputs = [trained.outputs(TEST_IMAGES) for trained in together]
 
-        for sample, trained, output in zip(samples, together, outputs, strict=True):
-            [alone] = train_blobs(method, [sample], [trained.seed], settings, **others)
+        for seed, sample, trained in zip((3, 4), samples, together, strict=True):
+            [alone] = train_blobs(method, [sample], [seed], settings, **others)
+            expected = alone.outputs(TEST_IMAGES)
+            output = trained.outputs(TEST_IMAGES)
+            assert trained.seed == seed
             assert_same(trained.history, alone.history, 1e-6)
-            np.testing.assert_allclose(output, alone.outputs(TEST_IMAGES), atol=1e-6)
+            np.testing.assert_allclose(output, expected, atol=1e-6)
+            outputs.append(output)
 
-    assert [trained.seed for trained in together] == [3, 4]
     assert not np.allclose(*outputs, atol=1e-3)
 
 
@@ -235,39 +281,47 @@ def test_seeds_at_once_are_the_seeds_one_by_one_for_a_module_with_running_statis
 
 def test_frozen_layers_stay_as_they_are_and_the_module_that_was_given_does():
     torch.manual_seed(0)
-    given_module = convolutional(None)
-    given_module[0].requires_grad_(False)
-    before = {name: value.clone() for name, value in given_module.state_dict().items()}
-    settings = replace(SETTINGS, network=given_module, architecture={})
-    for trained in train_blobs("ure", [draw_sample(1), draw_sample(2)], [3, 4], settings):
+    module = convolutional(None)
+    module[0].requires_grad_(False)
+    before = deepcopy(module.state_dict())
+    settings = replace(SETTINGS, network=module, architecture={})
+
+    models = train_blobs("ure", [draw_sample(1), draw_sample(2)], [3, 4], settings)
+
+    after = module.state_dict()
+    assert all(after[name].equal(before[name]) for name in before)
+    for trained in models:
         state = trained.module.state_dict()
-        assert all(value.equal(before[name]) for name, value in given_module.state_dict().items())
         assert state["0.weight"].equal(before["0.weight"])
         assert not state["4.weight"].equal(before["4.weight"])
-        assert int(state["1.num_batches_tracked"]) == 4 * 3
+        assert state["1.num_batches_tracked"].item() == 4 * 3
         assert not state["1.running_mean"].equal(before["1.running_mean"])
 
 
 @pytest.mark.parametrize("seeds", [[3], [3, 4]])
 def test_parts_of_a_network_have_rates_of_their_own(seeds):
     """Adam's first step has the size of the rate, whatever the gradient."""
-    first = {}
-    for own in ({}, {"0": 0.1, "2.": 3}):
-        settings = replace(SETTINGS, epochs=1, batch_size=999, weight_decay=0, rates=own)
-        first[len(own)] = train_blobs("ure", [draw_sample() for _ in seeds], seeds, settings)
-    start = train_blobs(
-        "ure",
-        [draw_sample() for _ in seeds],
-        seeds,
-        replace(SETTINGS, epochs=1, learning_rate=1e-12),
-    )
-    for before, plain, own in zip(start, first[0], first[2], strict=True):
-        states = [model.module.state_dict() for model in (before, plain, own)]
+    samples = [draw_sample() for _ in seeds]
+
+    def states(**changes):
+        settings = replace(SETTINGS, epochs=1, batch_size=999, weight_decay=0, **changes)
+        models = train_blobs("ure", samples, seeds, settings)
+        return [trained.module.state_dict() for trained in models]
+
+    starts = states(learning_rate=1e-12)
+    by_one_rate = states()
+    by_own_rates = states(rates={"0": 0.1, "2.": 3})
+
+    for start, plain, own in zip(starts, by_one_rate, by_own_rates, strict=True):
         for name, factor in {"0.weight": 0.1, "0.bias": 0.1, "2.weight": 3}.items():
-            steps = [state[name] - states[0][name] for state in states[1:]]
-            torch.testing.assert_close(steps[1], factor * steps[0], atol=1e-6, rtol=1e-3)
+            expected = factor * (plain[name] - start[name])
+            step = own[name] - start[name]
+            torch.testing.assert_close(step, expected, atol=1e-6, rtol=1e-3)
+
+
+def test_a_rate_of_a_part_that_no_network_has_is_refused():
     with pytest.raises(UserError, match="layer9"):
-        train_blobs("ure", [draw_sample()], [3], replace(SETTINGS, rates={"layer9": 0.1}))
+        train_one("ure", replace(SETTINGS, rates={"layer9": 0.1}))
 
 
 # -- interruptions ---------------------------------------------------------------------------------
@@ -368,17 +422,12 @@ def test_a_file_of_another_training_or_a_damaged_one_is_not_used(change, tmp_pat
 def test_it_is_written_not_more_often_than_asked_for_and_never_half(tmp_path, monkeypatch):
     path = tmp_path / "run.pt"
     with pytest.raises(Killed):
-        train_blobs("ure", [draw_sample()], [3], checkpoint=path, on_epoch_end=kill_after(3))
+        train_one("ure", checkpoint=path, on_epoch_end=kill_after(3))
     assert not path.exists()  # a minute has not passed
+
+    at_once = {"checkpoint": path, "checkpoint_seconds": 0}
     with pytest.raises(Killed):
-        train_blobs(
-            "ure",
-            [draw_sample()],
-            [3],
-            checkpoint=path,
-            checkpoint_seconds=0,
-            on_epoch_end=kill_after(1),
-        )
+        train_one("ure", on_epoch_end=kill_after(1), **at_once)
     before = path.read_bytes()
 
     def full(*_):
@@ -386,7 +435,7 @@ def test_it_is_written_not_more_often_than_asked_for_and_never_half(tmp_path, mo
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(UserError, match=r"run\.pt"):
-        train_blobs("ure", [draw_sample()], [3], checkpoint=path, checkpoint_seconds=0)
+        train_one("ure", **at_once)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["run.pt"]
 
@@ -413,37 +462,47 @@ def test_the_hook_sees_every_epoch_of_every_seed_and_may_end_the_training():
 @pytest.mark.parametrize("method", ["kmeans", "chance"])
 def test_a_method_without_a_network_has_the_same_measures_at_every_epoch(method):
     epochs = []
-    [trained] = train_blobs(
-        method, [draw_sample()], [3], on_epoch_end=lambda epoch, rows: epochs.append(epoch)
-    )
-    assert epochs == trained.history["epoch"].tolist() == [1, 2, 3, 4]
-    assert (trained.history.drop(columns="epoch").nunique() == 1).all()
+    trained = train_one(method, on_epoch_end=lambda epoch, rows: epochs.append(epoch))
+    measures = trained.history.drop(columns="epoch")
     answers = trained.predict(TEST_IMAGES)
-    assert trained.history["true_positive_rate"][0] == (answers[TEST_LABELS > 0] == 1).mean()
-    assert trained.history["true_negative_rate"][0] == (answers[TEST_LABELS < 0] == -1).mean()
+
+    assert epochs == [1, 2, 3, 4]
+    assert trained.history["epoch"].tolist() == epochs
+    assert (measures.nunique() == 1).all()
+    assert measures["true_positive_rate"][0] == (answers[TEST_LABELS > 0] == 1).mean()
+    assert measures["true_negative_rate"][0] == (answers[TEST_LABELS < 0] == -1).mean()
+
+
+class Breaks(nn.Module):
+    """Ends in infinity after six steps, for one seed in two."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(SIDE * SIDE, 1)
+        self.register_buffer("steps", torch.zeros(()))
+        self.register_buffer("breaks", (torch.rand(()) < 0.5).float())
+
+    def forward(self, x):
+        if self.training:
+            self.steps += 1
+        broken = self.breaks * (self.steps > 6).float()
+        return self.layer(x.flatten(1)) / (1 - broken)
 
 
 def test_a_training_that_diverges_has_gaps_from_then_on_and_its_neighbour_has_not():
-    class Breaks(nn.Module):
-        """Ends in infinity after some steps, for one seed."""
-
-        def __init__(self):
-            super().__init__()
-            self.layer = nn.Linear(SIDE * SIDE, 1)
-            self.register_buffer("steps", torch.zeros(()))
-            self.register_buffer("broken", (torch.rand(()) < 0.5).float())
-
-        def forward(self, x):
-            if self.training:
-                self.steps += 1
-            return self.layer(x.flatten(1)) / (1 - self.broken * (self.steps > 6).float())
-
     settings = replace(SETTINGS, network=lambda shape: Breaks(), architecture={})
-    trained = train_blobs("ure", [draw_sample()] * 8, list(range(8)), settings)
-    gaps = {tuple(model.history["objective"].isna()) for model in trained}
-    assert gaps == {(False,) * 4, (False, False, True, True)}
-    for model in trained:
-        assert (model.history.drop(columns="epoch").isna().nunique(axis=1) == 1).all()
+
+    models = train_blobs("ure", [draw_sample()] * 8, list(range(8)), settings)
+
+    patterns = set()
+    for trained in models:
+        gaps = trained.history.drop(columns="epoch").isna()
+        assert (gaps.nunique(axis=1) == 1).all()
+        patterns.add(tuple(gaps["objective"]))
+    assert patterns == {
+        (False, False, False, False),
+        (False, False, True, True),
+    }
 
 
 def test_generators_and_switches_of_the_process_are_left_as_they_are(monkeypatch):
@@ -474,19 +533,22 @@ def test_generators_and_switches_of_the_process_are_left_as_they_are(monkeypatch
 
 
 def test_bfloat16_rounds_products_and_nothing_else():
-    [exact] = train_blobs("ure", [draw_sample()], [3])
-    [rounded] = train_blobs("ure", [draw_sample()], [3], replace(SETTINGS, precision="bfloat16"))
-    difference = (exact.history - rounded.history)["objective"].abs().max()
-    assert 1e-7 < difference < 1e-2
+    exact = train_one("ure")
+    rounded = train_one("ure", replace(SETTINGS, precision="bfloat16"))
+
+    difference = exact.history["objective"] - rounded.history["objective"]
+    assert 1e-7 < difference.abs().max() < 1e-2
     assert all(parameter.dtype == torch.float32 for parameter in rounded.module.parameters())
 
 
 def test_large_images_are_read_where_they_lie_with_the_same_numbers(tmp_path, monkeypatch):
-    [kept] = train_blobs("relu", [draw_sample()], [3])
+    kept = train_one("relu")
     np.save(tmp_path / "images.npy", IMAGES)
+    on_disk = np.load(tmp_path / "images.npy", mmap_mode="r")
+
     monkeypatch.setattr(trainer, "LARGE", 0)
-    lying = np.load(tmp_path / "images.npy", mmap_mode="r")
-    [read] = train_blobs("relu", [draw_sample()], [3], images=lying)
+    read = train_one("relu", images=on_disk)
+
     assert_same(read.history, kept.history)
 
 
@@ -494,25 +556,39 @@ def test_scores_that_training_starts_from_fade_over_the_first_third(monkeypatch)
     """At a rate of almost zero, the objective is that of the networks' scores and what is left of
     these.
     """
-    monkeypatch.setattr(Objective, "start", lambda self, sample, seed, images: LABELS * 5.0)
+
+    def start(objective, sample, seed, images):
+        return LABELS * 5.0
+
+    monkeypatch.setattr(Objective, "start", start)
     settings = replace(SETTINGS, epochs=6, learning_rate=1e-30, weight_decay=0.0)
-    [trained] = train_blobs("supervised", [draw_sample()], [3], settings)
-    objective = trained.history["objective"].to_numpy()
-    assert objective[0] < objective[1] < 0.9 * objective[2]
-    assert np.ptp(objective[2:]) < 0.02
+
+    values = train_one("supervised", settings).history["objective"].to_numpy()
+
+    assert values[0] < values[1] < 0.9 * values[2]
+    assert np.ptp(values[2:]) < 0.02
 
 
-def test_a_law_with_a_saddle_is_learned_from_second_moments_and_not_without(monkeypatch):
+@pytest.mark.parametrize(
+    ("start", "low", "high"),
+    [
+        pytest.param(LossObjective.start, 0.9, 1.0, id="second moments"),
+        pytest.param(Objective.start, 0.0, 0.6, id="none"),
+    ],
+)
+def test_a_law_with_a_saddle_is_learned_from_second_moments_and_not_without(
+    start, low, high, monkeypatch
+):
     """Exactly one positive of three at 1/3: single members say nothing."""
-    law = Law.exactly(3, 1)
+    monkeypatch.setattr(LossObjective, "start", start)
+    told = {"law": Law.exactly(3, 1), "prior": 1 / 3}
     seeds = [3, 4, 5]
-    samples = [draw_sample(seed, n=400, unlabeled=400, law=law, prior=1 / 3) for seed in seeds]
+    samples = [draw_sample(seed, n=400, unlabeled=400, **told) for seed in seeds]
     settings = replace(SETTINGS, epochs=40, batch_size=50, learning_rate=0.02)
-    for start, (low, high) in ((LossObjective.start, (0.9, 1.0)), (Objective.start, (0.0, 0.6))):
-        monkeypatch.setattr(LossObjective, "start", start)
-        for trained in train_blobs("bag-relu", samples, seeds, settings, prior=1 / 3, law=law):
-            balanced = trained.history[["true_positive_rate", "true_negative_rate"]].iloc[-1].mean()
-            assert low <= balanced <= high
+
+    for trained in train_blobs("bag-relu", samples, seeds, settings, **told):
+        rates = trained.history[["true_positive_rate", "true_negative_rate"]]
+        assert low <= rates.iloc[-1].mean() <= high
 
 
 # -- a loss of one's own -------------------------------------------------------------------------
@@ -538,7 +614,7 @@ def test_a_function_trains_as_the_method_whose_loss_it_computes(method, loss, ra
 
 
 def test_a_loss_that_is_given_records_what_it_measures():
-    [trained] = train_blobs("relu", [draw_sample()], [3], loss=TupleLoss(Law.dominant, 0.4))
+    trained = train_one("relu", loss=TupleLoss(Law.dominant, 0.4))
     assert "model_prior" in trained.history
 
 
@@ -561,50 +637,63 @@ def test_a_function_that_is_no_loss_is_refused(method, loss, said):
 # -- minibatches -----------------------------------------------------------------------------------
 
 
+def in_order(n, n_unlabeled, S):
+    """Return the indices of pairs (S, n, 2) and of unlabeled images (S, n_unlabeled)."""
+    tuples = torch.arange(2 * n).view(n, 2)
+    unlabeled = torch.arange(n_unlabeled)
+    return tuples.expand(S, n, 2), unlabeled.expand(S, n_unlabeled)
+
+
 @given(st.integers(1, 40), st.integers(1, 60), st.integers(1, 50), st.integers(1, 3))
 def test_an_epoch_sees_every_tuple_and_every_unlabeled_image_once(n, n_unlabeled, batch, S):
-    tuples = torch.arange(2 * n).view(1, n, 2).repeat(S, 1, 1)
-    unlabeled = torch.arange(n_unlabeled).repeat(S, 1)
-    seeds = list(range(S))
+    tuples, unlabeled = in_order(n, n_unlabeled, S)
     for epoch in (0, 1):
-        members, others = zip(*minibatches(seeds, tuples, unlabeled, batch, epoch), strict=True)
-        assert len(members) == math.ceil(n / batch)
-        assert all(part.shape[1] == batch for part in members[:-1])
-        assert all(part.shape[1] >= 1 for part in others)
+        batches = list(minibatches(list(range(S)), tuples, unlabeled, batch, epoch))
+        of_tuples, of_unlabeled = zip(*batches, strict=True)
+        assert len(batches) == math.ceil(n / batch)
+        assert all(part.shape[1] == batch for part in of_tuples[:-1])
+        assert all(part.shape[1] >= 1 for part in of_unlabeled)
+
+        seen_tuples = torch.cat(of_tuples, dim=1)
+        seen_unlabeled = torch.cat(of_unlabeled, dim=1)
         for s in range(S):
-            assert sorted(torch.cat(members, dim=1)[s, :, 0].tolist()) == list(range(0, 2 * n, 2))
-            seen = torch.cat(others, dim=1)[s].tolist()
-            assert set(seen) == set(range(n_unlabeled))
-            assert n_unlabeled < len(members) or len(seen) == n_unlabeled
+            assert sorted(seen_tuples[s].tolist()) == tuples[s].tolist()
+            assert set(seen_unlabeled[s].tolist()) == set(range(n_unlabeled))
+        if n_unlabeled >= n:
+            assert seen_unlabeled.shape[1] == n_unlabeled
 
 
 def test_orders_differ_between_epochs_and_seeds_and_are_drawn_again():
-    tuples = torch.arange(100).view(1, 50, 2).repeat(2, 1, 1)
-    unlabeled = torch.arange(60).repeat(2, 1)
+    tuples, unlabeled = in_order(50, 60, S=2)
 
-    def first(epoch):
+    def order(epoch):
         return next(minibatches([1, 2], tuples, unlabeled, 50, epoch))
 
-    for part, again in zip(first(0), first(0), strict=True):
-        assert part.equal(again) and not part[0].equal(part[1])
-    assert not any(part.equal(other) for part, other in zip(first(0), first(1), strict=True))
+    for first, again, later in zip(order(0), order(0), order(1), strict=True):
+        assert first.equal(again)
+        assert not first[0].equal(first[1])
+        assert not first.equal(later)
 
 
 @pytest.mark.parametrize(
-    ("counts", "size", "expected"), [("tuples", 3, 10), ("images", 3, 3), ("images", 20, 1)]
+    ("counts", "size", "expected"),
+    [
+        ("tuples", 3, 10),
+        ("images", 3, 3),
+        ("images", 20, 1),
+    ],
 )
 def test_a_minibatch_counts_tuples_or_their_members(counts, size, expected, monkeypatch):
-    cut = []
-    monkeypatch.setattr(
-        trainer, "minibatches", lambda *given: cut.append(given[3]) or minibatches(*given)
-    )
-    train_blobs(
-        "relu",
-        [draw_sample(3, size)],
-        [3],
-        replace(SETTINGS, epochs=1, batch_size=10, batch_counts=counts),
-    )
-    assert cut == [expected]
+    sizes = []
+
+    def watched(seeds, tuples, unlabeled, batch, epoch):
+        sizes.append(batch)
+        return minibatches(seeds, tuples, unlabeled, batch, epoch)
+
+    monkeypatch.setattr(trainer, "minibatches", watched)
+    settings = replace(SETTINGS, epochs=1, batch_size=10, batch_counts=counts)
+    train_blobs("relu", [draw_sample(3, size)], [3], settings)
+    assert sizes == [expected]
 
 
 # -- what is given ---------------------------------------------------------------------------------
@@ -682,19 +771,22 @@ def test_a_trained_model_is_read_back_as_it_was(method):
 def test_a_test_set_leaves_out_images_of_neither_side():
     labels = TEST_LABELS.copy()
     labels[::5] = 0
-    kept = labels != 0
-    [some] = train_blobs(
-        "ure", [draw_sample()], [3], evaluation=TestSet(TEST_IMAGES, labels, IMAGES, LABELS)
-    )
-    few = TestSet(TEST_IMAGES[kept], labels[kept], IMAGES, LABELS)
-    [same] = train_blobs("ure", [draw_sample()], [3], evaluation=few)
-    assert few.share_positive == (labels > 0).sum() / kept.sum() != rates().share_positive
-    assert_same(some.history, same.history)
+    is_kept = labels != 0
+    whole = TestSet(TEST_IMAGES, labels, IMAGES, LABELS)
+    kept = TestSet(TEST_IMAGES[is_kept], labels[is_kept], IMAGES, LABELS)
+
+    by_whole = train_one("ure", evaluation=whole)
+    by_kept = train_one("ure", evaluation=kept)
+
+    assert_same(by_whole.history, by_kept.history)
+    assert kept.share_positive == (labels > 0).sum() / is_kept.sum()
+    assert kept.share_positive != rates().share_positive
 
 
 def test_without_an_evaluation_the_training_is_the_same():
-    sample = draw_sample()
-    [bare] = train(Task("relu", 2, 0.4), IMAGES, [sample], [3], SETTINGS)
-    [measured] = train_blobs("relu", [sample], [3])
+    task = Task("relu", 2, 0.4)
+    [bare] = train(task, IMAGES, [draw_sample()], [3], SETTINGS)
+    measured = train_one("relu")
+
     assert_same(bare.history, measured.history[bare.history.columns])
     assert (bare.outputs(TEST_IMAGES) == measured.outputs(TEST_IMAGES)).all()
