@@ -37,33 +37,49 @@ from mdpu.scores import (
 
 @given(st.lists(st.integers(1, 4), min_size=4, max_size=9), st.integers(4, 9), st.integers(2, 4))
 def test_folds_cut_no_tuple_and_hold_each_image_out_once(sizes, n_unlabeled, folds):
-    groups = number_groups(
-        np.concatenate([np.repeat(np.arange(len(sizes)), sizes), np.full(n_unlabeled, -1)])
-    )
+    numbers = np.repeat(np.arange(len(sizes)), sizes)
+    groups = number_groups(np.append(numbers, [-1] * n_unlabeled))
+    places = list(range(len(groups)))
+
     held_out = []
     for train, test in TupleKFold(folds, random_state=1).split(None, groups):
         held_out += test.tolist()
-        assert sorted([*train, *test]) == list(range(len(groups)))
-        assert set(groups[train]) & set(groups[test]) == {-1}
         tuples = len(np.unique(groups[test])) - 1
         unlabeled = np.sum(groups[test] == -1)
-        assert tuples in (len(sizes) // folds, -(-len(sizes) // folds))
-        assert unlabeled in (n_unlabeled // folds, -(-n_unlabeled // folds))
-    assert sorted(held_out) == list(range(len(groups)))
+        assert sorted([*train, *test]) == places
+        assert set(groups[train]) & set(groups[test]) == {-1}
+        assert abs(tuples - len(sizes) / folds) < 1
+        assert abs(unlabeled - n_unlabeled / folds) < 1
+    assert sorted(held_out) == places
 
 
-@pytest.mark.parametrize(
-    "kind", [np.asarray, pd.DataFrame, sparse.csr_matrix, sparse.csc_matrix, np.ndarray.tolist]
-)
-def test_equal_unlabeled_rows_are_held_out_together(kind):
+KINDS = [np.asarray, pd.DataFrame, sparse.csr_matrix, sparse.csc_matrix, np.ndarray.tolist]
+
+
+def rows_with_copies():
+    """Return five pairs, five rows that stand four times each, and the groups of all."""
     rows = np.arange(60.0).reshape(30, 2)
-    groups = number_groups(np.append(np.repeat(np.arange(5), 2), [-1] * 20))
-    rows[15:] = np.repeat(rows[10:15], 3, axis=0)  # five rows, four times each
+    rows[15:] = np.repeat(rows[10:15], 3, axis=0)
+    pairs = np.repeat(np.arange(5), 2)
+    return rows, number_groups(np.append(pairs, [-1] * 20))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_unlabeled_rows_are_held_out_together(kind):
+    rows, groups = rows_with_copies()
     for train, test in TupleKFold(3).split(kind(rows), groups):
-        held = rows[test[groups[test] == -1], 0]
-        assert len(held) in (4, 8) and not set(held) & set(rows[train[groups[train] == -1], 0])
+        trained_on = rows[train[groups[train] == -1], 0]
+        held_out = rows[test[groups[test] == -1], 0]
+        assert len(held_out) in (4, 8)
+        assert not set(held_out) & set(trained_on)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_folds_need_as_many_different_unlabeled_rows(kind):
+    rows, _ = rows_with_copies()
+    ten_tuples = number_groups(np.append(np.arange(10), [-1] * 20))
     with pytest.raises(UserError, match="5 different unlabeled rows"):
-        next(TupleKFold(6).split(kind(rows), number_groups(np.append(np.arange(10), [-1] * 20))))
+        next(TupleKFold(6).split(kind(rows), ten_tuples))
 
 
 # -- scores without labels -------------------------------------------------------------------------
@@ -77,29 +93,31 @@ class Scored:
     """Gaussian scores around +1 and -1, and a classifier that calls them positive above `CUT`."""
 
     def __init__(self, laws, prior, n=200, n_unlabeled=300, seed=0):
-        generator = np.random.default_rng(seed)
-
-        def scores(labels):
-            return generator.standard_normal(labels.shape) + np.where(labels, 1.0, -1.0)
-
+        self.generator = np.random.default_rng(seed)
         self.tuples = []
         for law in laws.values():
             labels = law.draw(prior, n // len(laws), Stream(seed, "scored")) > 0
-            self.tuples += list(scores(labels)[:, :, None])
-        self.labels = generator.random(n_unlabeled) < prior
-        self.unlabeled = scores(self.labels)[:, None]
+            self.tuples += list(self.draw_rows(labels))
+        self.labels = self.generator.random(n_unlabeled) < prior
+        self.unlabeled = self.draw_rows(self.labels)
+        self.data = (self.tuples, self.unlabeled)
         self.classifier = SimpleNamespace(
             prior_=prior,
             law_of=laws.get,
             _prior_shift=lambda asked: 0.0,
-            decision_function=lambda rows: rows[:, 0] - CUT,
+            decision_function=lambda rows: np.asarray(rows)[:, 0] - CUT,
             predict=lambda rows: np.where(rows[:, 0] > CUT, 1, -1),
         )
+
+    def draw_rows(self, is_positive):
+        """Draw rows whose only column is the score, (..., 1)."""
+        noise = self.generator.standard_normal(is_positive.shape)
+        return (noise + np.where(is_positive, 1.0, -1.0))[..., None]
 
     def truth(self):
         """What labels say, of many rows."""
         scores = self.unlabeled[:, 0]
-        yes = self.unlabeled[:, 0] > CUT
+        yes = scores > CUT
         recall = yes[self.labels].mean()
         specificity = 1 - yes[~self.labels].mean()
         return {
@@ -115,17 +133,21 @@ def test_intervals_cover_the_share_of_answers_that_are_rare(share):
     """By enumeration; with the variance of the answers alone they would cover in 10 % at a share of
     0.001.
     """
-    answers = np.tri(101, 100, -1)  # of which none, one, ... and all are positive
-    covers = [
-        (e := interval(own.mean(), variance_of_mean(own), 0.95)).low <= share <= e.high
-        for own in answers
-    ]
+    covers = []
+    for answers in np.tri(101, 100, -1):  # of which none, one, ... and all are positive
+        found = interval(answers.mean(), variance_of_mean(answers), 0.95)
+        covers.append(found.low <= share <= found.high)
     assert binom.pmf(np.arange(101), 100, share) @ covers > 0.93
 
 
 @pytest.mark.parametrize(
     ("laws", "prior"),
-    [(DOMINANT, 0.4), ({2: DOMINANT[2]}, 0.6), ({3: DOMINANT[3]}, 0.3), (ONE_OF_THREE, 0.6)],
+    [
+        (DOMINANT, 0.4),
+        ({2: DOMINANT[2]}, 0.6),
+        ({3: DOMINANT[3]}, 0.3),
+        (ONE_OF_THREE, 0.6),
+    ],
 )
 def test_scores_without_labels_are_unbiased_and_their_intervals_cover(laws, prior):
     """Of 200 samples each interval of 95 % misses at most 9 %: a right one does so once in a
@@ -134,77 +156,89 @@ def test_scores_without_labels_are_unbiased_and_their_intervals_cover(laws, prio
     truth = Scored(laws, prior, n_unlabeled=300_000, seed=99).truth()
     found = {name: [] for name in MEASURES}
     for seed in range(200):
-        data = Scored(laws, prior, seed=seed)
-        for name, estimate in scores_without_labels(
-            data.classifier, data.tuples, data.unlabeled
-        ).items():
+        scored = Scored(laws, prior, seed=seed)
+        estimates = scores_without_labels(scored.classifier, *scored.data)
+        for name, estimate in estimates.items():
             found[name].append((estimate.value, estimate.low, estimate.high))
-    for name, values in found.items():
-        value, low, high = np.array(values).T
-        assert abs(value.mean() - truth[name]) < 4 * value.std() / 200**0.5 + 0.005, name
-        assert np.mean((low <= truth[name]) & (truth[name] <= high)) >= 0.91, name
+
+    for name, estimates in found.items():
+        value, low, high = np.array(estimates).T
+        covers = (low <= truth[name]) & (truth[name] <= high)
+        error = abs(value.mean() - truth[name])
+        assert error < 4 * value.std() / 200**0.5 + 0.005, name
+        assert covers.mean() >= 0.91, name
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame])
 def test_copies_of_unlabeled_rows_make_no_score_surer(kind):
-    data = Scored({3: DOMINANT[3]}, 0.4)
-    data.classifier.decision_function = lambda rows: np.asarray(rows)[:, 0] - CUT
-    once = scores_without_labels(data.classifier, *join_groups(data.tuples, data.unlabeled))
-    rows, groups = join_groups(data.tuples, np.repeat(data.unlabeled, 4, axis=0))
+    scored = Scored({3: DOMINANT[3]}, 0.4)
+    four_times = np.repeat(scored.unlabeled, 4, axis=0)
+    rows, groups = join_groups(scored.tuples, four_times)
+
+    once = scores_without_labels(scored.classifier, *join_groups(*scored.data))
     with pytest.warns(UserWarning, match="300 different rows"):
-        again = scores_without_labels(data.classifier, kind(rows), groups)
-    assert {name: one.low for name, one in again.items()} == pytest.approx(
-        {k: one.low for k, one in once.items()}
-    )
+        again = scores_without_labels(scored.classifier, kind(rows), groups)
+
+    for name in MEASURES:
+        assert again[name].low == pytest.approx(once[name].low), name
 
 
 @pytest.mark.parametrize(("laws", "prior"), [(DOMINANT, 0.4), (ONE_OF_THREE, 0.6)])
 def test_the_estimated_risk_is_unbiased_and_its_interval_covers(laws, prior):
-    found = []
+    risk = prior * norm.cdf(CUT - 1) + (1 - prior) * norm.sf(CUT + 1)
+    values = []
+    covers = []
     for seed in range(200):
-        data = Scored(laws, prior, seed=seed)
-        rows, groups = join_groups(data.tuples, data.unlabeled)
-        answers = data.classifier.decision_function(rows) > 0
-        found.append(estimated_risk(answers, sample_of(groups), prior, laws.get, 0.95))
-    wrong = prior * norm.cdf(CUT - 1) + (1 - prior) * norm.sf(CUT + 1)
-    values = np.array([one.value for one in found])
-    assert abs(values.mean() - wrong) < 4 * values.std() / 200**0.5
-    assert np.mean([one.low <= wrong <= one.high for one in found]) >= 0.91
+        scored = Scored(laws, prior, seed=seed)
+        rows, groups = join_groups(*scored.data)
+        answers = scored.classifier.decision_function(rows) > 0
+        estimate = estimated_risk(answers, sample_of(groups), prior, laws.get, 0.95)
+        values.append(estimate.value)
+        covers.append(estimate.low <= risk <= estimate.high)
+
+    assert abs(np.mean(values) - risk) < 4 * np.std(values) / 200**0.5
+    assert np.mean(covers) >= 0.91
 
 
 def test_the_bag_risk_is_the_share_of_bags_on_the_wrong_side():
-    """A classifier that is always right has none, one that says yes to all has those that the law
-    refuses.
-    """
-    data = Scored({2: DOMINANT[2]}, 0.4, n=4000, n_unlabeled=20_000)
-    always = SimpleNamespace(
-        **vars(data.classifier) | {"decision_function": lambda rows: np.ones(len(rows))}
-    )
-    expected = 1 - DOMINANT[2].rate(0.4)
-    assert -negative_bag_risk(always, data.tuples, data.unlabeled) == pytest.approx(
-        expected, abs=1e-9
-    )
-    assert -negative_bag_risk(data.classifier, data.tuples, data.unlabeled) < expected
+    """A classifier that says yes to all has those that the law refuses, a better one fewer."""
+    scored = Scored({2: DOMINANT[2]}, 0.4, n=4000, n_unlabeled=20_000)
+    always_yes = SimpleNamespace(**vars(scored.classifier))
+    always_yes.decision_function = lambda rows: np.ones(len(rows))
+    refused = 1 - DOMINANT[2].rate(0.4)
+
+    risk_of_yes = -negative_bag_risk(always_yes, *scored.data)
+    risk = -negative_bag_risk(scored.classifier, *scored.data)
+
+    assert risk_of_yes == pytest.approx(refused, abs=1e-9)
+    assert risk < refused
 
 
 def test_scorers_take_groups_and_a_threshold():
-    data = Scored({3: DOMINANT[3]}, 0.4)
-    rows, groups = join_groups(np.stack(data.tuples), data.unlabeled)
-    whole = scores_without_labels(data.classifier, rows, groups)
-    assert LabelFreeScorer("auc")(data.classifier, rows, groups) == whole["auc"].value
-    strict = LabelFreeScorer("recall", threshold=1.0)(data.classifier, rows, groups)
-    assert strict < whole["recall"].value
-    assert pickle.loads(pickle.dumps(LabelFreeScorer("precision"))) == LabelFreeScorer("precision")
+    scored = Scored({3: DOMINANT[3]}, 0.4)
+    rows, groups = join_groups(*scored.data)
+    by_name = scores_without_labels(scored.classifier, rows, groups)
+
+    auc = LabelFreeScorer("auc")(scored.classifier, rows, groups)
+    strict_recall = LabelFreeScorer("recall", threshold=1.0)(scored.classifier, rows, groups)
+
+    assert auc == by_name["auc"].value
+    assert strict_recall < by_name["recall"].value
+
+
+def test_scorers_can_be_pickled():
+    scorer = LabelFreeScorer("precision")
+    assert pickle.loads(pickle.dumps(scorer)) == scorer
 
 
 def test_a_threshold_follows_the_costs():
-    data = Scored({3: DOMINANT[3]}, 0.4, n=4000, n_unlabeled=8000)
+    scored = Scored({3: DOMINANT[3]}, 0.4, n=4000, n_unlabeled=8000)
+    costs = (0.2, 1, 5)
     thresholds = [
-        least_cost_threshold(data.classifier, data.tuples, data.unlabeled, false_positive=cost)
-        for cost in (0.2, 1, 5)
+        least_cost_threshold(scored.classifier, *scored.data, false_positive=cost) for cost in costs
     ]
     # The best are those of the posterior: (log cost + logit 0.6) / 2, less the cut.
-    expected = (np.log([0.2, 1, 5]) + np.log(0.6 / 0.4)) / 2 - CUT
+    expected = (np.log(costs) + np.log(0.6 / 0.4)) / 2 - CUT
     np.testing.assert_allclose(thresholds, expected, atol=0.35)
 
 
@@ -213,10 +247,10 @@ def test_a_threshold_follows_the_costs():
     [
         (lambda d: scores_without_labels(d.classifier, d.unlabeled, np.stack(d.tuples)), "tuples"),
         (
-            lambda d: scores_without_labels(d.classifier, d.tuples, d.unlabeled, threshold="0"),
+            lambda d: scores_without_labels(d.classifier, *d.data, threshold="0"),
             "threshold",
         ),
-        (lambda d: scores_without_labels(d.classifier, d.tuples, d.unlabeled, prior=1.5), "prior"),
+        (lambda d: scores_without_labels(d.classifier, *d.data, prior=1.5), "prior"),
         (
             lambda d: scores_without_labels(LogisticRegression(), d.tuples, d.unlabeled),
             "LogisticRegression",
@@ -228,11 +262,11 @@ def test_a_threshold_follows_the_costs():
             "Log",
         ),
         (
-            lambda d: least_cost_threshold(d.classifier, d.tuples, d.unlabeled, false_positive="1"),
+            lambda d: least_cost_threshold(d.classifier, *d.data, false_positive="1"),
             "false_positive",
         ),
         (
-            lambda d: least_cost_threshold(d.classifier, d.tuples, d.unlabeled, false_positive=0),
+            lambda d: least_cost_threshold(d.classifier, *d.data, false_positive=0),
             "costs",
         ),
         (lambda d: next(TupleKFold(2.5).split(None, np.arange(9))), "n_splits"),
@@ -263,37 +297,57 @@ def test_broken_tuples_come_first_and_their_number_is_within_its_interval():
     covered = []
     areas = []
     for seed in range(12):
-        data = Scored({3: law}, 0.4, 400, 400, seed)
-        is_broken = (law.draw(0.4, 400, Stream(seed, "scored")) > 0).sum(axis=1) < 2
-        found = suspicious(data.classifier, np.stack(data.tuples), data.unlabeled)
+        scored = Scored({3: law}, 0.4, 400, 400, seed)
+        labels = law.draw(0.4, 400, Stream(seed, "scored"))
+        is_broken = (labels > 0).sum(axis=1) < 2
+
+        found = suspicious(scored.classifier, *scored.data)
+        factors = found.tuples["factor"]
         covered.append(found.number.low <= is_broken.sum() <= found.number.high)
-        areas.append(roc_auc_score(is_broken[found.tuples["tuple"]], found.tuples["factor"]))
-        assert found.tuples["factor"].is_monotonic_decreasing
-    assert sum(covered) > 8 and np.mean(areas) > 0.8
+        areas.append(roc_auc_score(is_broken[found.tuples["tuple"]], factors))
+        assert factors.is_monotonic_decreasing
+
+    assert sum(covered) > 8
+    assert np.mean(areas) > 0.8
 
 
-def test_the_number_of_broken_tuples_is_known_of_larger_tuples_beside_unlabeled_rows():
-    data = Scored({2: DOMINANT[2], 3: DOMINANT[3]}, 0.4)
-    both = suspicious(data.classifier, data.tuples, data.unlabeled)
-    assert both.number.low == 0 and both.tuples["probability"].between(0, 1).all()
-    seldom = Scored({5: Law.dominant(5)}, 0.955)  # random groups break the law in 0.1 %
-    few = suspicious(seldom.classifier, seldom.tuples, seldom.unlabeled).number
-    assert few.low <= few.value <= few.high
-    alone = suspicious(data.classifier, data.tuples)
-    pairs = suspicious(data.classifier, data.tuples[:50], data.unlabeled)
+@pytest.fixture(scope="module")
+def of_two_sizes():
+    return Scored({2: DOMINANT[2], 3: DOMINANT[3]}, 0.4)
+
+
+def test_the_number_of_broken_tuples_is_known_of_larger_tuples_beside_unlabeled_rows(of_two_sizes):
+    tuples, unlabeled = of_two_sizes.data
+    both = suspicious(of_two_sizes.classifier, tuples, unlabeled)
+    assert both.number.low == 0
+    assert both.tuples["probability"].between(0, 1).all()
+
+    alone = suspicious(of_two_sizes.classifier, tuples)
+    pairs = suspicious(of_two_sizes.classifier, tuples[:50], unlabeled)
     for found in (alone, pairs):
-        assert found.number is None and found.tuples["probability"].isna().all()
-    rows, groups = join_groups(data.tuples, data.unlabeled)
-    assert suspicious(data.classifier, rows, groups).tuples.equals(both.tuples)
+        assert found.number is None
+        assert found.tuples["probability"].isna().all()
 
 
-@pytest.mark.parametrize("groups", [None, "unlabeled"])
-def test_scores_that_are_no_log_odds_name_no_suspects(groups):
-    data = Scored({3: DOMINANT[3]}, 0.4)
-    network = MDPUClassifier(
-        0.4, learner=Network(n_epochs=1, method="ure", loss="ramp"), compare_prior=False
-    )
+def test_the_number_of_broken_tuples_is_within_its_interval_where_few_groups_break_the_law():
+    scored = Scored({5: Law.dominant(5)}, 0.955)  # random groups do in 0.1 %
+    number = suspicious(scored.classifier, *scored.data).number
+    assert number.low <= number.value <= number.high
+
+
+def test_rows_with_groups_have_the_suspects_of_tuples(of_two_sizes):
+    of_tuples = suspicious(of_two_sizes.classifier, *of_two_sizes.data)
+    of_groups = suspicious(of_two_sizes.classifier, *join_groups(*of_two_sizes.data))
+    assert of_groups.tuples.equals(of_tuples.tuples)
+
+
+@pytest.mark.parametrize("beside_unlabeled", [False, True])
+def test_scores_that_are_no_log_odds_name_no_suspects(beside_unlabeled):
+    scored = Scored({3: DOMINANT[3]}, 0.4)
+    learner = Network(n_epochs=1, method="ure", loss="ramp")
+    classifier = MDPUClassifier(0.4, learner=learner, compare_prior=False)
     with pytest.warns(UserWarning):
-        network.fit(np.stack(data.tuples), data.unlabeled)
+        classifier.fit(*scored.data)
+    unlabeled = scored.unlabeled if beside_unlabeled else None
     with pytest.raises(UserError, match="log-odds"):
-        suspicious(network, np.stack(data.tuples), None if groups is None else data.unlabeled)
+        suspicious(classifier, scored.tuples, unlabeled)
