@@ -13,7 +13,7 @@ from torch import nn
 
 from mdpu.errors import UserError
 from mdpu.law import SCOPES, Law
-from mdpu.losses import LOSSES, RiskLoss, TupleLoss, count_kinds, means, share_out
+from mdpu.losses import LOSSES, RiskLoss, TupleLoss, count_kinds, joint, means, share_out
 
 DOMINANT = Law.dominant(3)
 ODD = Law((0.25, 1.0, 0.0, 0.5))
@@ -26,48 +26,58 @@ LAWS = [
     ODD,
     ODD.broken(0.1),
 ]
-K = {None: -1, "relu": 0, "abs": 1}
+CORRECTIONS = [None, "relu", "abs"]
 
 
-def scores(*shape: int, seed: int = 0, scale: float = 1.5) -> torch.Tensor:
-    return scale * torch.randn(
-        *shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
-    )
+def scores(*shape: int, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return 1.5 * torch.randn(*shape, generator=generator, dtype=torch.float64)
 
 
 def enumerated_q(law: Law, groups: torch.Tensor) -> np.ndarray:
     """The probability that a group (B, M) passes, by its label vectors."""
-    r = 1 / (1 + np.exp(-groups.detach().double().numpy()))
-    total = 0.0
+    r = groups.double().sigmoid().numpy()
+    total = np.zeros(len(r))
     for labels in itertools.product((0, 1), repeat=law.size):
-        total = total + law.weights[sum(labels)] * np.where(labels, r, 1 - r).prod(axis=-1)
-    return np.asarray(total)
+        of_labels = np.where(labels, r, 1 - r).prod(axis=-1)
+        total += law.weights[sum(labels)] * of_labels
+    return total
 
 
 # -- against enumeration --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("correction", [None, "relu", "abs"])
+def assert_close(value: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(value, expected, rtol=1e-12, atol=0)
+
+
+def corrected(risk: float, correction: str | None) -> float:
+    """Return f of Eq. 14."""
+    k = {None: -1, "relu": 0, "abs": 1}[correction]
+    return risk if risk >= 0 else k * -risk
+
+
+@pytest.mark.parametrize("correction", CORRECTIONS)
 @pytest.mark.parametrize("law", LAWS)
 def test_the_joint_loss_equals_enumeration(law, correction):
+    """Unlabeled scores are taken as groups, or one by one; one that is left over is not used."""
+    prior = 0.3
     tuples = scores(6, law.size)
     unlabeled = scores(4 * law.size + 1, seed=1)
-    told = law.at(0.3)
-    q = enumerated_q(told, tuples)
-    u = enumerated_q(told, unlabeled[:-1].view(4, law.size))
-    Z = sum(
-        told.weights[k] * math.comb(law.size, k) * 0.3**k * 0.7 ** (law.size - k)
-        for k in range(law.size + 1)
-    )
-    negative = (u**2).mean() - Z * (q**2).mean()
-    expected = Z * ((1 - q) ** 2).mean() + (
-        negative if negative >= 0 else K[correction] * -negative
-    )
-    loss = TupleLoss(law, 0.3, correction)
+    groups = unlabeled[:-1].view(4, law.size)
+    loss = TupleLoss(law, prior, correction)
+
+    at_prior = law.at(prior)
+    q = enumerated_q(at_prior, tuples)
+    q_of_groups = enumerated_q(at_prior, groups)
+    random_group = torch.full((1, law.size), prior, dtype=torch.float64).logit()
+    [z] = enumerated_q(at_prior, random_group)
+    positive = z * ((1 - q) ** 2).mean()
+    negative = (q_of_groups**2).mean() - z * (q**2).mean()
+    expected = positive + corrected(negative, correction)
+
     assert loss(tuples, unlabeled).item() == pytest.approx(expected, rel=1e-9)
-    assert loss(tuples, unlabeled[:-1].view(4, law.size)).item() == pytest.approx(
-        expected, rel=1e-9
-    )
+    assert loss(tuples, groups).item() == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -77,60 +87,77 @@ def test_the_risk_is_made_of_four_weighted_means(law, scope, name):
     tuples = scores(6, law.size)
     unlabeled = scores(9, seed=1)
     loss = LOSSES[name]
-    weights = law.risk_weights(0.3)
-    terms = [
-        weights[0] * loss(tuples, 1).mean().item(),
-        weights[1] * loss(tuples, -1).mean().item(),
-        weights[2] * loss(unlabeled, 1).mean().item(),
-        weights[3] * loss(unlabeled, -1).mean().item(),
+    means = [
+        loss(tuples, 1).mean().item(),
+        loss(tuples, -1).mean().item(),
+        loss(unlabeled, 1).mean().item(),
+        loss(unlabeled, -1).mean().item(),
     ]
-    for correction, k in K.items():
-        parts = [sum(np.multiply(part, terms)) for part in SCOPES[scope]]
-        expected = sum(part if part >= 0 else k * -part for part in parts)
-        found = RiskLoss(law, 0.3, correction, scope, name)(tuples, unlabeled)
-        assert found.item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    parts = np.array(SCOPES[scope]) @ np.multiply(law.risk_weights(0.3), means)
+
+    for correction in CORRECTIONS:
+        risk = RiskLoss(law, 0.3, correction, scope, name)
+        expected = sum(corrected(part, correction) for part in parts)
+        assert risk(tuples, unlabeled).item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def draw_ragged():
+    """Return pairs, triples, and all of them in another order."""
+    pairs = scores(3, 2)
+    triples = scores(2, 3, seed=1)
+    return pairs, triples, [triples[0], pairs[0], pairs[1], triples[1], pairs[2]]
 
 
 @pytest.mark.parametrize("make", [TupleLoss, RiskLoss])
-def test_ragged_tuples_are_the_mean_over_sizes_as_a_list_and_with_a_mask(make):
-    own = [scores(size, seed=size + i) for i, size in enumerate((3, 2, 2, 3, 2))]
+def test_tuples_of_several_sizes_are_a_list_or_padded_with_a_mask(make):
+    *_, ragged = draw_ragged()
     unlabeled = scores(20, seed=9)
+    padded = nn.utils.rnn.pad_sequence(ragged, batch_first=True, padding_value=math.nan)
     loss = make(Law.dominant, 0.4)
-    padded = torch.full((5, 3), math.nan, dtype=torch.float64)
-    for row, values in zip(padded, own, strict=True):
-        row[: len(values)] = values
-    found = loss(own, unlabeled)
-    assert loss(padded, unlabeled, mask=~padded.isnan()).item() == found.item()
-    pairs, triples = (
-        torch.stack([values for values in own if len(values) == size]) for size in (2, 3)
-    )
-    if make is TupleLoss:  # each size has its share of the unlabeled scores
-        expected = 0.6 * loss(pairs, unlabeled[:12]) + 0.4 * loss(triples, unlabeled[12:])
-    else:
-        uncorrected = RiskLoss(Law.dominant, 0.4, None)
-        found = uncorrected(own, unlabeled)
-        expected = 0.6 * uncorrected(pairs, unlabeled) + 0.4 * uncorrected(triples, unlabeled)
-    assert found.item() == pytest.approx(expected.item(), rel=1e-12)
+
+    of_list = loss(ragged, unlabeled)
+    of_padded = loss(padded, unlabeled, mask=~padded.isnan())
+
+    assert of_padded.item() == of_list.item()
+
+
+def test_the_joint_loss_of_several_sizes_gives_each_its_share_of_unlabeled_scores():
+    pairs, triples, ragged = draw_ragged()
+    unlabeled = scores(20, seed=9)
+    loss = TupleLoss(Law.dominant, 0.4)
+    of_pairs = loss(pairs, unlabeled[:12])
+    of_triples = loss(triples, unlabeled[12:])
+    assert_close(loss(ragged, unlabeled), 0.6 * of_pairs + 0.4 * of_triples)
+
+
+def test_the_risk_of_several_sizes_is_the_mean_over_them():
+    pairs, triples, ragged = draw_ragged()
+    unlabeled = scores(20, seed=9)
+    risk = RiskLoss(Law.dominant, 0.4, None)
+    of_pairs = risk(pairs, unlabeled)
+    of_triples = risk(triples, unlabeled)
+    assert_close(risk(ragged, unlabeled), 0.6 * of_pairs + 0.4 * of_triples)
 
 
 def test_tuples_with_a_law_each_are_the_mean_over_the_laws():
     laws = [Law.exactly(3, 0), Law.exactly(3, 2).broken(0.1), Law.at_least(2, 1)]
     tuples = scores(10, 3)
-    unlabeled = scores(30, seed=1)
     kinds = torch.tensor([0, 1, 2, 1, 1, 2, 0, 1, 1, 1])
-    risks = []
-    joints = []
-    cuts = {0: (0, 6), 1: (6, 24), 2: (24, 30)}
+    unlabeled = scores(30, seed=1)
+    shares = unlabeled.split([6, 18, 6])
+
+    expected_joint = 0.0
+    expected_risk = 0.0
     for kind, law in enumerate(laws):
-        own = tuples[kinds == kind, : law.size]
-        share = (kinds == kind).double().mean()
-        joints.append(share * TupleLoss(law, 0.3)(own, unlabeled[slice(*cuts[kind])]))
-        risks.append(share * RiskLoss(law, 0.3, None)(own, unlabeled))
-    assert TupleLoss(laws, 0.3)(tuples, unlabeled, kinds=kinds).item() == pytest.approx(
-        sum(joints).item(), rel=1e-12
-    )
-    found = RiskLoss(laws, 0.3, None)(tuples, unlabeled, kinds=kinds)
-    assert found.item() == pytest.approx(sum(risks).item(), rel=1e-12)
+        of_kind = tuples[kinds == kind, : law.size]
+        weight = len(of_kind) / 10
+        expected_joint += weight * TupleLoss(law, 0.3)(of_kind, shares[kind])
+        expected_risk += weight * RiskLoss(law, 0.3, None)(of_kind, unlabeled)
+
+    joint_loss = TupleLoss(laws, 0.3)
+    risk = RiskLoss(laws, 0.3, None)
+    assert_close(joint_loss(tuples, unlabeled, kinds=kinds), expected_joint)
+    assert_close(risk(tuples, unlabeled, kinds=kinds), expected_risk)
 
 
 # -- in any loop ----------------------------------------------------------------------------------
@@ -153,10 +180,14 @@ def test_values_and_gradients_are_finite_however_sure_the_network_is(make, law, 
     extreme = torch.tensor([-1e4, 1e4, 0.0, -30.0, 30.0], dtype=dtype)
     tuples = torch.cartesian_prod(*[extreme] * law.size).requires_grad_()
     unlabeled = extreme.repeat(law.size).requires_grad_()
+
     value = make(law)(tuples, unlabeled)
+    value.backward()
+
     assert value.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
-    for one in (value, *torch.autograd.grad(value, (tuples, unlabeled))):
-        assert torch.isfinite(one).all()
+    assert torch.isfinite(value)
+    assert torch.isfinite(tuples.grad).all()
+    assert torch.isfinite(unlabeled.grad).all()
 
 
 @pytest.mark.parametrize("make", MAKE)
@@ -165,11 +196,14 @@ def test_leading_axes_are_losses_of_their_own_also_under_vmap(make, law):
     tuples = scores(2, 3, 5, law.size)
     unlabeled = scores(2, 3, 9, seed=1)
     loss = make(law)
-    found = loss(tuples, unlabeled)
-    alone = [[loss(tuples[i, j], unlabeled[i, j]).item() for j in range(3)] for i in range(2)]
-    np.testing.assert_allclose(found, alone, rtol=1e-12)
+
+    values = loss(tuples, unlabeled)
     mapped = torch.vmap(torch.vmap(loss))(tuples, unlabeled)
-    np.testing.assert_allclose(mapped, alone, rtol=1e-12)
+
+    for place in itertools.product(range(2), range(3)):
+        expected = loss(tuples[place], unlabeled[place])
+        assert_close(values[place], expected)
+        assert_close(mapped[place], expected)
 
 
 @pytest.mark.parametrize("make", MAKE)
@@ -188,29 +222,29 @@ def test_a_compiled_loss_is_one_graph_with_the_same_value(make):
     unlabeled = scores(9, seed=1)
     loss = make(DOMINANT)
     compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
-    assert compiled(tuples, unlabeled).item() == pytest.approx(
-        loss(tuples, unlabeled).item(), rel=1e-12
-    )
+    assert_close(compiled(tuples, unlabeled), loss(tuples, unlabeled))
 
 
-@given(st.integers(1, 4), st.floats(0.1, 0.9), st.integers(0, 99))
+@given(st.integers(1, 4), st.floats(0.05, 0.95), st.integers(0, 99))
 @settings(max_examples=30, deadline=None)
-def test_on_the_density_itself_the_joint_loss_is_flat_at_the_truth(size, prior, seed):
-    """Every group of two kinds of instances once, weighted by repetition as the density says."""
+def test_on_the_density_itself_the_joint_loss_is_flat_at_the_truth(size, share, seed):
+    """Groups of two kinds of instances, each as often as the density says, which is q / Z of that
+    of unlabeled groups.
+    """
     law = Law.at_least(size, 1)
-    r = np.random.default_rng(seed).uniform(0.1, 0.9, 2)
-    # of the first kind
-    share = np.clip((prior - r[1]) / (r[0] - r[1]) if r[0] != r[1] else 0.5, 0.05, 0.95)
-    told = share * r[0] + (1 - share) * r[1]
+    r = np.random.default_rng(seed).uniform(0.1, 0.9, 2)  # of each kind
+    z = law.rate(share * r[0] + (1 - share) * r[1])
     kinds = np.array(list(itertools.product((0, 1), repeat=size)))
     density = np.where(kinds == 0, share, 1 - share).prod(axis=1)
-    q = law.passes(r[kinds], 1 - r[kinds])[0]
-    Z = law.rate(told)
-    free = torch.logit(torch.from_numpy(r)).requires_grad_()
-    own, other = law.passes(free[kinds].sigmoid(), (-free[kinds]).sigmoid())
-    weights = torch.from_numpy(density * q / Z), torch.from_numpy(density)
-    objective = Z * weights[0] @ other**2 + weights[1] @ own**2 - Z * weights[0] @ own**2
-    (slope,) = torch.autograd.grad(objective, free)
+    truth, _ = law.passes(r[kinds], 1 - r[kinds])
+    of_unlabeled = torch.from_numpy(density)
+    of_tuples = torch.from_numpy(density * truth / z)
+
+    scores = torch.from_numpy(r).logit().requires_grad_()
+    q, complement = joint(law, scores[kinds])
+    positive = z * of_tuples @ complement**2
+    negative = of_unlabeled @ q**2 - z * of_tuples @ q**2
+    (slope,) = torch.autograd.grad(positive + negative, scores)
     assert slope.abs().max() < 1e-12
 
 
@@ -276,15 +310,31 @@ def test_kinds_are_counted_over_ranks_also_those_that_this_one_lacks(monkeypatch
 
 
 def test_each_kind_has_its_share_of_the_unlabeled_scores():
-    shares = share_out(torch.arange(10), torch.tensor([0, 3, 0, 2]))
-    assert {kind: share.tolist() for kind, share in shares.items()} == {
-        1: [0, 1, 2, 3, 4, 5],
-        3: [6, 7, 8, 9],
-    }
+    counts = torch.tensor([0, 3, 0, 2])
+    shares = share_out(torch.arange(10), counts)
+    assert list(shares) == [1, 3]
+    assert torch.equal(shares[1], torch.arange(6))
+    assert torch.equal(shares[3], torch.arange(6, 10))
 
 
 STEPS = 10
 SIZE = 3
+
+
+def parts_of_ranks(count: int, ranks: int, step: int, power: int) -> list[slice]:
+    """Return the part of a batch that each rank has: unequal ones, and in every other batch none
+    for the last rank.
+    """
+    busy = ranks
+    if ranks > 1 and step % 2:
+        busy = ranks - 1
+    ends = [round(count * (i / busy) ** power) for i in range(busy + 1)]
+    ends += [count] * (ranks - busy)
+    return [slice(start, end) for start, end in itertools.pairwise(ends)]
+
+
+def flat(tensors) -> list[float]:
+    return torch.cat([tensor.flatten() for tensor in tensors]).tolist()
 
 
 def train(rank: int, ranks: int, make) -> list[float]:
@@ -295,54 +345,51 @@ def train(rank: int, ranks: int, make) -> list[float]:
     network = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).double()
     group = None
     if ranks > 1:
-        network, group = nn.parallel.DistributedDataParallel(network), torch.distributed.group.WORLD
+        network = nn.parallel.DistributedDataParallel(network)
+        group = torch.distributed.group.WORLD
     loss = make(group)
     optimizer = torch.optim.SGD(network.parameters(), lr=0.5)
+
     numbers: list[float] = []
-    # Unequal parts, and in every other batch none for the last rank.
     for step in range(STEPS):
-        data = torch.Generator().manual_seed(step)
-        tuples = torch.randn(12, SIZE, 4, generator=data, dtype=torch.float64) + 0.5
-        unlabeled = torch.randn(8, SIZE, 4, generator=data, dtype=torch.float64)
+        generator = torch.Generator().manual_seed(step)
+        tuples = torch.randn(12, SIZE, 4, generator=generator, dtype=torch.float64) + 0.5
+        unlabeled = torch.randn(8, SIZE, 4, generator=generator, dtype=torch.float64)
         if make is ragged_joint:  # whose bags are made on each rank
             unlabeled = unlabeled[:1, :1].expand(8, SIZE, 4)
-        last = ranks - 1 if step % 2 and ranks > 1 else ranks
-        edges = [
-            0,
-            *(round(12 * (i / last) ** 2) for i in range(1, last)),
-            *[12] * (ranks - last + 1),
-        ]
-        cuts = [0, *(round(8 * i / last) for i in range(1, last)), *[8] * (ranks - last + 1)]
-        own = tuples[edges[rank] : edges[rank + 1]]
-        others = unlabeled[cuts[rank] : cuts[rank + 1]]
-        outputs = network(torch.cat([own.flatten(0, 1), others.flatten(0, 1)])).squeeze(1)
-        value = loss(
-            outputs[: own.shape[0] * SIZE].view(-1, SIZE),
-            outputs[own.shape[0] * SIZE :].view(-1, SIZE),
-        )
+        tuples = tuples[parts_of_ranks(12, ranks, step, power=2)[rank]]
+        unlabeled = unlabeled[parts_of_ranks(8, ranks, step, power=1)[rank]]
+
+        outputs = network(torch.cat([tuples, unlabeled])).squeeze(-1)  # (B + B', M)
+        value = loss(outputs[: len(tuples)], outputs[len(tuples) :])
         optimizer.zero_grad()
         value.backward()
         if step == 0:
-            numbers += [x for p in network.parameters() for x in p.grad.flatten().tolist()]
+            numbers += flat(weight.grad for weight in network.parameters())
         optimizer.step()
         numbers.append(value.item())
-    return numbers + [x for p in network.parameters() for x in p.flatten().tolist()]
+    return numbers + flat(network.parameters())
 
 
 def ragged(group):
     """A risk of pairs and triples; a tuple is a pair where its first score is above zero."""
     loss = RiskLoss(Law.dominant, 0.4, "abs", process_group=group)
-    return lambda pairs, rest: loss(
-        pairs, rest, mask=torch.arange(SIZE) < SIZE - (pairs[:, :1] > 0).long()
-    )
+
+    def of_padded(tuples, unlabeled):
+        sizes = SIZE - (tuples[:, :1] > 0).long()  # (B, 1)
+        return loss(tuples, unlabeled, mask=torch.arange(SIZE) < sizes)
+
+    return of_padded
 
 
 def ragged_joint(group):
     """The joint loss of lists, of which a rank may have none."""
     loss = TupleLoss(Law.dominant, 0.4, process_group=group)
-    return lambda tuples, unlabeled: loss(
-        [row[: SIZE - int(row[0] > 0)] for row in tuples], unlabeled
-    )
+
+    def of_list(tuples, unlabeled):
+        return loss([row[: SIZE - int(row[0] > 0)] for row in tuples], unlabeled)
+
+    return of_list
 
 
 PARALLEL = {
@@ -373,6 +420,5 @@ def test_several_processes_do_what_one_does_with_the_whole_batch(tmp_path):
     for name, make in PARALLEL.items():
         whole = train(0, 1, make)
         for rank in range(3):
-            np.testing.assert_allclose(
-                torch.load(tmp_path / f"{name}-{rank}.pt"), whole, rtol=1e-9, atol=1e-12
-            )
+            numbers = torch.load(tmp_path / f"{name}-{rank}.pt")
+            np.testing.assert_allclose(numbers, whole, rtol=1e-9, atol=1e-12)
