@@ -941,11 +941,14 @@ def test_members_that_recur_in_a_small_pool_are_noticed(table):
 )
 def test_what_misleads_is_warned_of(prior, learner, data, words, table):
     """Where the caller stands, not inside the package."""
+    classifier = MDPUClassifier(prior, learner=learner, random_state=0)
     with pytest.warns(UserWarning) as caught:
-        MDPUClassifier(prior, learner=learner, random_state=0).fit(*data(table))
+        classifier.fit(*data(table))
+
     said = " ".join(str(warning.message) for warning in caught)
+    files = {Path(warning.filename).name for warning in caught}
     assert all(word in said for word in words)
-    assert {Path(warning.filename).name for warning in caught} == {"test_estimator.py"}
+    assert files == {"test_estimator.py"}
 
 
 class Zero(torch.nn.Linear):
@@ -1008,10 +1011,11 @@ def test_labels_of_three_kinds_give_one_accuracy(negative, positive, table):
     classifier = quick().fit(*table.data)
     labels = np.where(table.labels > 0, positive, negative)
 
-    right = classifier.predict(table.rows) == table.labels
+    answers = classifier.predict(table.rows)
+    accuracy = np.mean(answers == table.labels)
 
-    assert classifier.score(table.rows, labels) == right.mean()
-    assert classifier.score(table.rows, labels.tolist()) == right.mean()
+    assert classifier.score(table.rows, labels) == accuracy
+    assert classifier.score(table.rows, labels.tolist()) == accuracy
 
 
 @pytest.mark.parametrize(

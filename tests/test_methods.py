@@ -771,11 +771,14 @@ def test_kmeans_is_that_of_scikit_learn(name):
 
 def test_kmeans_compares_an_image_with_all_members_of_a_centroid():
     """One of (0, 100) is nearer up to the grey 132, by first members to 100, by second to 175."""
-    images = np.array([[0], [100], [200], [250]], dtype=np.uint8)
-    between = np.array([[115], [150]], dtype=np.uint8)
-    pairs = np.array([[0, 1], [0, 1], [2, 3], [2, 3]])
-    sample = TupleData(pairs, unlabeled=np.arange(4))
+    greys = np.array([0, 100, 200, 250], dtype=np.uint8)
+    between = np.array([115, 150], dtype=np.uint8)
+    pairs = np.array([[0, 1], [2, 3]])
+    sample = TupleData(pairs, np.arange(4))
+    task = Task("kmeans", 2, 0.4)
 
-    _, in_cluster_1 = cluster(Task("kmeans", 2, 0.4), 1, sample, images)
+    _, in_cluster_1 = cluster(task, 1, sample, greys[:, None])
 
-    assert in_cluster_1(between).tolist() == in_cluster_1(images[[0, 3]]).tolist()
+    answers = in_cluster_1(between[:, None])
+    answers_of_ends = in_cluster_1(greys[[0, 3], None])
+    assert answers.tolist() == answers_of_ends.tolist()

@@ -94,8 +94,11 @@ def bag_risk(tuples, unlabeled, p):
     """Return the bag risk of pairs, and the mean probability of unlabeled images."""
     z = 1 - (1 - p) ** 2
     bags = unlabeled[: len(unlabeled) // 2 * 2].view(-1, 2)
-    positive = z * ((1 - passing(tuples)) ** 2).mean()
-    negative = (passing(bags) ** 2).mean() - z * (passing(tuples) ** 2).mean()
+    q_of_tuples = passing(tuples)
+    q_of_bags = passing(bags)
+    positive = z * ((1 - q_of_tuples) ** 2).mean()
+    subtracted = z * (q_of_tuples**2).mean()
+    negative = (q_of_bags**2).mean() - subtracted
     share_positive = unlabeled.sigmoid().mean()
     return positive + negative.clamp(min=0), [share_positive.item()]
 
