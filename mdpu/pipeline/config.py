@@ -347,6 +347,13 @@ def explain(error: Any, within: str = "") -> str:
             f"config key {where}: {error.instance!r} may hold {error.schema['description']}, and "
             "nothing else"
         )
+    if error.validator == "required":
+        missing = next(key for key in error.validator_value if key not in error.instance)
+        place = f"config key {where}" if where else "the configuration"
+        return (
+            f"{place} lacks {missing!r}; give it, or lay this file over one that does, such as "
+            "--configfile config/quick.yaml FILE"
+        )
     if error.validator == "not":
         return f"config key {where}: {error.instance!r} is taken; choose another name"
     message = (

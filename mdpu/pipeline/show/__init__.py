@@ -21,7 +21,7 @@ from mdpu.errors import UserError
 from mdpu.pipeline.config import Config, explain, grids, known, selected, with_axes
 from mdpu.pipeline.evaluate.collect import read_histories, run_accuracies
 from mdpu.pipeline.files import digest
-from mdpu.pipeline.plan import PARTS, Experiment, Plan
+from mdpu.pipeline.plan import AXES, PARTS, Experiment, Plan
 from mdpu.pipeline.report.drawing import save_figure
 from mdpu.pipeline.report.sections import downloads, figure_section
 
@@ -109,14 +109,25 @@ def check(config: Config) -> None:
                 f"{where}.tuple_size: {experiment} {'needs' if kind.has_runs else 'takes no'} "
                 "tuple sizes"
             )
-        for axis in (kind.single if kind.laws else ("law", *kind.single)) if kind.has_runs else ():
-            if any(isinstance(values, list) and len(values) > 1 for values in _values(spec, axis)):
-                words = axis.replace("_", " ")
-                raise UserError(
-                    f"{where}.{axis}: {experiment} shows one {words}, but several are given; make "
-                    "it several"
-                )
+        if kind.has_runs:
+            for axis in kind.single if kind.laws else ("law", *kind.single):
+                _check_single(spec, axis, f"{where}.{axis}: {experiment}")
         kind.check(spec, config, where)
+
+
+def _check_single(spec: Mapping[str, Any], axis: str, who: str) -> None:
+    """Raise `UserError` if a definition gives an axis more than one value, or there is no such
+    axis.
+    """
+    if axis not in spec:
+        known = ", ".join(name for name in AXES if name in spec)
+        raise UserError(f"{who} names {axis!r} in single, which is no axis; axes are {known}")
+    for values in _values(spec, axis):
+        if isinstance(values, list) and len(values) > 1:
+            raise UserError(
+                f"{who} shows one {axis.replace('_', ' ')}, but several are given; give one, or "
+                "define an experiment for each"
+            )
 
 
 def _values(spec: Mapping[str, Any], axis: str) -> list[Any]:

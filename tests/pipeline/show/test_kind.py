@@ -1,6 +1,7 @@
 """The contract of a kind of experiment, and a new kind that is one file."""
 
 import copy
+import dataclasses
 import re
 from functools import reduce
 from operator import getitem
@@ -29,6 +30,13 @@ def test_a_kind_keeps_the_contract(name):
     assert all("{name}" in file for file in kind.files)
     for value in kind.options.values():
         Draft202012Validator.check_schema(value)
+
+
+def test_a_kind_that_names_no_axis_is_refused(monkeypatch):
+    kind = dataclasses.replace(load_kind("table"), single=("dataset",))
+    monkeypatch.setattr(show, "load_kind", lambda name: kind)
+    with pytest.raises(UserError, match="'dataset' in single, which is no axis; axes are"):
+        check(config())
 
 
 @pytest.mark.parametrize(
