@@ -143,6 +143,10 @@ def learners_paired(rows: pd.DataFrame, by_trial: pd.DataFrame) -> str:
     return markdown(["the default less", "cells", "points", "lowest cell"], body)
 
 
+# Those that compare learners by held-out losses.
+COMPARING = ("least loss on a quarter", "left by one error", "stacking")
+# Sets on which a network was better than the student.
+FEW_OF_EACH = ("letter", "segment", "vowel")
 # Rules of `learner="auto"` and what a document calls them.
 RULES = {
     "auto": "the default",
@@ -166,6 +170,9 @@ def default_rules() -> dict[str, str]:
     return {
         "default-rules": rules_by_half(draws, rules_on_all),
         "default-rules-kinds": rules_by_kind(draws),
+        "default-rules-folds": rules_by_folds(draws),
+        "default-rules-draws": f"{len(draws[['draw', 'set']].drop_duplicates())} draws",
+        "default-rules-draws-folds": f"{len(folds)} of them",
         "default-rules-sets": str(draws["set"].nunique()),
     }
 
@@ -189,6 +196,29 @@ def rules_by_half(draws: pd.DataFrame, rules: list[str]) -> str:
     return markdown([*head, "B: less `student`", "s"], body)
 
 
+def rules_by_folds(draws: pd.DataFrame) -> str:
+    """Return the regret of the rules that compare learners, on the draws in which each was also
+    trained on four folds, and the student's there.
+    """
+    in_folds = draws[draws["rule"] == "stacking"][["draw", "set"]]
+    compared = draws.merge(in_folds, on=["draw", "set"])
+    counts = compared.groupby("rule").size()
+    body = []
+    for rule in ("student", *COMPARING):
+        line = [RULES[rule]]
+        for half in ("A", "B"):
+            of_half = compared[(compared["rule"] == rule) & (compared["half"] == half)]
+            less = of_half["less_student"]
+            line += [f"{of_half['regret'].mean():.2f}", f"{of_half['regret'].min():.1f}"]
+            line.append(f"{less.mean():+.2f} ± {less.sem():.2f}")
+        seconds = compared.loc[compared["rule"] == rule, "seconds"].mean()
+        body.append([*line, f"{seconds:.1f}"])
+    assert counts[list(COMPARING)].nunique() == 1, "a rule lacks draws"
+    of_half = ["mean", "worst", "less `student`"]
+    heads = [f"{half}: {name}" for half in ("A", "B") for name in of_half]
+    return markdown(["rule", *heads, "s"], body)
+
+
 def rules_by_kind(draws: pd.DataFrame) -> str:
     """Return the mean regret of single learners and the default, by kind of data and n."""
     sizes = pd.cut(draws["n"], [0, 300, 1000, 5000], labels=["to 300", "to 1,000", "to 5,000"])
@@ -201,6 +231,32 @@ def rules_by_kind(draws: pd.DataFrame) -> str:
     return markdown(["kind", "n", "draws", *(RULES[rule] for rule in rules)], body)
 
 
+def student_bases() -> str:
+    """Return how far other ways to make a student are from the default one, by half of the sets."""
+    draws = read("student_bases.csv")
+    ways = [name.removesuffix("_s") for name in draws if name.endswith("_s")]
+    body = []
+    for way in ways:
+        lead = draws[way] - draws["student"]
+        line = [way]
+        for half in ("A", "B"):
+            of_half = lead[draws["half"] == half]
+            line.append(f"{of_half.mean():+.2f} ± {of_half.sem():.2f}")
+            line.append(f"{of_half.min():.1f}")
+        few = lead[draws["set"].isin(FEW_OF_EACH)]
+        body.append([*line, f"{few.mean():+.2f}", f"{draws[f'{way}_s'].mean():.1f}"])
+    heads = ["A: mean", "A: lowest", "B: mean", "B: lowest", "letter, segment, vowel", "s"]
+    return markdown(["in place of the student", *heads], body[1:])
+
+
 def tables() -> dict[str, str]:
     """Return every table and number of the classifiers by its name."""
-    return {"coverage": coverage(), "places": places(), **learners(), **default_rules()}
+    draws = read("student_bases.csv")
+    return {
+        "coverage": coverage(),
+        "places": places(),
+        "student-bases": student_bases(),
+        "student-draws": f"{len(draws)} draws from {draws['set'].nunique()} tables",
+        **learners(),
+        **default_rules(),
+    }
