@@ -25,9 +25,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from mdpu.pipeline.evaluate.collect import reported_accuracy
+from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.collect import reported_accuracy, run_accuracies
 from mdpu.pipeline.evaluate.comparison import NOT_RUN
-from mdpu.pipeline.evaluate.evidence import WINDOW
+from mdpu.pipeline.evaluate.evidence import best_accuracies
 from mdpu.pipeline.evaluate.shipped import shipped_runs
 from mdpu.pipeline.files import REPOSITORY, read_csv, read_table, sha256, write_csv, write_text
 from mdpu.pipeline.plan import AXES
@@ -78,17 +79,18 @@ def keep_results(name: str) -> None:
 def bag_runs(metrics: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each run of the methods on bags, accuracies in percent.
 
-    ``accuracy`` is the mean of the last ten epochs, ``best`` the highest mean of five epochs in a
-    row; ``estimated_prior`` and the ends of its interval are those of a run that is not given the
+    ``accuracy`` is the reported one, ``best`` that of `best_accuracies`;
+    ``estimated_prior`` and the ends of its interval are those of a run that is not given the
     prior.
     """
+    reporting = load_config([REPOSITORY / "config" / "reference.yaml"])["protocol"]["reporting"]
+    keys = list(AXES)
     shown = metrics[metrics["method"].isin(BAG_METHODS)]
-    accuracy = reported_accuracy(shown, "natural").groupby([shown[axis] for axis in AXES])
-    last = accuracy.apply(lambda epochs: epochs.tail(10).mean())
-    best = accuracy.apply(lambda epochs: epochs.rolling(WINDOW).mean().max())
+    facts = run_accuracies(shown, reporting).set_index(keys)[["accuracy"]]
+    epochs = shown.assign(accuracy=reported_accuracy(shown, reporting["test_prior"]))
+    facts["best"] = best_accuracies(epochs)
     estimated = [name for name in shown if name.startswith("estimated_prior")]
-    priors = shown.groupby(list(AXES))[estimated].last()
-    return pd.concat({"accuracy": last, "best": best}, axis=1).join(priors).reset_index()
+    return facts.join(shown.groupby(keys)[estimated].last()).reset_index()
 
 
 def keep_table_of_runs() -> None:

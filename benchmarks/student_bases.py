@@ -16,6 +16,7 @@ from pathlib import Path
 import default_learner
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -23,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mdpu.errors import UserError
 from mdpu.learners.network import Network
-from mdpu.learners.student import Linear, Student, Trees, fit_teacher
+from mdpu.learners.student import DEFAULT, Linear, Student, Trees, fit_teacher
 
 AS_IT_IS = "student"
 TABLES = default_learner.KEEL + default_learner.TABLES
@@ -41,7 +42,7 @@ class Sharper(Trees):
 
 def trees(**changes):
     """Return the trees of the default student, with changes."""
-    return Trees(**{"max_iter": 60, "learning_rate": 0.1, "max_leaf_nodes": 8, **changes})
+    return clone(DEFAULT).set_params(**changes)
 
 
 class Teacher:
@@ -58,7 +59,7 @@ WAYS = {
     "trees of 16 leaves": Student(trees(max_leaf_nodes=16)),
     "120 trees": Student(trees(max_iter=120)),
     "120 trees at half the rate": Student(trees(max_iter=120, learning_rate=0.05)),
-    "sharper labels": Student(Sharper(max_iter=60, learning_rate=0.1, max_leaf_nodes=8)),
+    "sharper labels": Student(Sharper(**DEFAULT.get_params())),
     "random forest": Student(RandomForestClassifier(200, min_samples_leaf=5)),
     "logistic regression": Student(make_pipeline(StandardScaler(), LogisticRegression())),
     "teacher": Teacher(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import pandas as pd
-from rows import REFERENCE, ROOT, markdown, read, shipped
+from rows import REFERENCE, ROOT, between, markdown, read, shipped
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.collect import collect, find_runs
@@ -110,10 +110,10 @@ def colour_numbers() -> dict[str, str]:
     caption = scores.loc["caption"]
     risk = shipped("own-split").query("dataset == 'own-cifar-10' and method == 'ure'")["risk"]
     return {
-        "colour-lead": f"{corrected.min():.1f} to {corrected.max():.1f}",
+        "colour-lead": between(corrected),
         "colour-above": f"{(lead > 0).sum()} of the {len(lead)} numbers",
-        "colour-ure": f"{unbiased['best'].min():.0f} to {unbiased['best'].max():.0f}",
-        "colour-ure-last": f"{unbiased['last'].min():.0f} to {unbiased['last'].max():.0f}",
+        "colour-ure": between(unbiased["best"], digits=0),
+        "colour-ure-last": between(unbiased["last"], digits=0),
         "colour-ure-risk": f"{risk.min():,.0f} to {risk.max():,.0f}",
         "colour-stem": f"{stem['mean_of_all']:.1f} %",
         "colour-stem-epochs": f"{stem['epochs']} epochs",

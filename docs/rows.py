@@ -59,9 +59,9 @@ def around(values: pd.Series) -> str:
     return f"{mean} ± {values.std():.1f}" if len(values) > 1 else mean
 
 
-def between(values: pd.Series) -> str:
+def between(values: pd.Series, digits: int = 1) -> str:
     """Return the range of some numbers."""
-    return f"{values.min():.1f} to {values.max():.1f}"
+    return f"{values.min():.{digits}f} to {values.max():.{digits}f}"
 
 
 def in_sentence(counts: Iterable[int]) -> str:
