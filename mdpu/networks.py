@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
+from mdpu.components import principal_components
 from mdpu.errors import UserError
 from mdpu.randomness import Stream
 from mdpu.settings import Settings
@@ -247,12 +248,9 @@ def _components(
     """
     x = _in_units(images[:: max(1, len(images) // SEEN)], unit)
     centre = x.mean(axis=0)
-    covariance = np.cov(x, rowvar=False, bias=True).reshape(2 * x.shape[1:])
-    variances, directions = np.linalg.eigh(covariance)
-    count = min(COMPONENTS, *x.shape)
-    scale = np.sqrt(variances[-count:].mean()) or 1.0
-    directions = directions[:, : -count - 1 : -1] / scale
-    return centre.astype(np.float32), directions.astype(np.float32)
+    variances, directions = principal_components(x - centre, min(COMPONENTS, *x.shape))
+    scale = np.sqrt(variances.mean()) or 1.0
+    return centre.astype(np.float32), (directions / scale).astype(np.float32)
 
 
 def make_network(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.kernel_approximation import Nystroem
 
+from mdpu.components import principal_components
 from mdpu.learners.joint import Floats
 from mdpu.randomness import Stream
 
@@ -95,8 +96,7 @@ def _without_gaps(x: Floats) -> Floats:
 
 def _directions(z: Floats, components: int) -> Floats:
     """Return principal components (d, components) of standardised rows, with one common scale."""
-    vectors = np.linalg.eigh(z.T @ z / len(z))[1]  # from small to large variance
-    directions = vectors[:, : -components - 1 : -1]
+    directions = principal_components(z, components)[1]
     unit = np.sqrt(((z @ directions) ** 2).mean()) or 1.0
     return directions / unit
 

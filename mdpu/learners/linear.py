@@ -19,6 +19,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import logit
 
+from mdpu.components import principal_components
 from mdpu.data import TupleData
 from mdpu.law import Law
 from mdpu.learners.features import Standardisation
@@ -382,10 +383,7 @@ def _whitening(features: Any, bags: Bags) -> tuple[Floats, Floats]:
         vectors = vectors.T
     else:
         centred = unlabeled - mean
-        eigenvalues, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
-        deviations, vectors = (
-            np.sqrt(np.maximum(eigenvalues[-components:], 0)),
-            vectors[:, -components:],
-        )
+        variances, vectors = principal_components(centred, components)
+        deviations = np.sqrt(np.maximum(variances, 0))
     usable = deviations > 1e-6 * deviations.max()
     return vectors[:, usable] / deviations[usable], mean

@@ -218,7 +218,8 @@ def read_groups(
         For pictures that lie together: a table with `group`, and its column of paths below the
         folder.
     size : (height, width), optional
-        The size that pictures are scaled to. Without it, all must have one size.
+        The size that pictures are scaled to. Without it, all must have one size; if the longer
+        side has more than 64 pixels, they are made that small.
     law : str, optional
         The law of the groups, a name of `mdpu.law.named_law`, by default ``dominant``: at least
         half of the rows are positive.
@@ -700,12 +701,29 @@ def _read_folder(
         ids = _ids_of_folders(files, folder) if keys else _Ids()
         notes = ids.notes
 
+    if size is None:
+        size, scaled = _default_size(files)
+        notes = notes + scaled
     rows = pictures.read_pictures(files, size, mode)
     account = Account(
         listed.seen, len({*files}), passed, len(files), ids.written, ids.groups, [], notes
     )
     lines = np.arange(len(files))
     return Source(rows, ids.names, account, lines, files, statement=statement)
+
+
+def _default_size(files: Sequence[Path]) -> tuple[tuple[int, int] | None, list[str]]:
+    """Return the size that pictures are scaled to where none is named, None if no picture can be
+    read, and what the account says of it.
+    """
+    size = pictures.common_size(files)
+    if size is None or pictures.smaller(size) == size:
+        return size, []
+    height, width = pictures.smaller(size)
+    return (height, width), [
+        f"pictures of {size[0]} x {size[1]} pixels were made {height} x {width}; --size names "
+        "another size"
+    ]
 
 
 def _resolved(files: Sequence[Path]) -> set[Path]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,11 @@ UNREAD = (
 MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")
 UNLABELED = ("unlabeled", "unlabelled")
 HIDDEN = (".", "@", "__MACOSX")  # how files and folders begin that a system made
+# Pixels of the longer side of a picture, unless a size is given. Learners take about fifty
+# principal components of it, and a thousand pictures of a camera would not fit into memory.
+LARGEST = 64
+ORIENTATION = 0x0112  # tag of EXIF
+ON_ITS_SIDE = (5, 6, 7, 8)  # its values where height and width are exchanged
 
 
 @dataclass(frozen=True)
@@ -129,19 +135,61 @@ def read_picture(
     with Image.open(path) as picture:
         if picture.mode not in MODES:
             raise ValueError(f"its mode is {picture.mode}, but 8 bits a channel are needed")
-        upright = ImageOps.exif_transpose(picture)
         if mode is None:
             mode = "L" if picture.mode in ("1", "L") else "RGB"
-        plain = upright.convert(mode)
+        if size is not None:
+            enough = 2 * max(size)
+            picture.draft(None, (enough, enough))  # a large JPEG is decoded at a part of its size
+        plain = ImageOps.exif_transpose(picture).convert(mode)
         if size is not None:
             plain = plain.resize((size[1], size[0]))
         return np.asarray(plain)
+
+
+def _upright_size(path: Path) -> tuple[int, int]:
+    """Return height and width of a picture as people see it, from the head of its file."""
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        width, height = picture.size
+        if picture.getexif().get(ORIENTATION) in ON_ITS_SIDE:
+            return width, height
+        return height, width
 
 
 def _in_colour(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
     if picture.ndim > 2:
         return picture
     return np.repeat(picture[..., None], 3, axis=2)  # (H, W) -> (H, W, 3)
+
+
+def common_size(files: Collection[Path]) -> tuple[int, int] | None:
+    """Return height and width of pictures, or None if no file can be read.
+
+    Raises
+    ------
+    UserError
+        If they have several sizes.
+    """
+    can_read_heic()
+    sizes: Counter[tuple[int, int]] = Counter()
+    for path in files:
+        # a damaged picture is named by `read_pictures`, beside all others
+        with suppress(Exception):
+            sizes[_upright_size(path)] += 1
+    if len(sizes) > 1:
+        texts = [f"{height} x {width}" for (height, width), _ in sizes.most_common()]
+        raise UserError(
+            f"pictures have the sizes {few(texts)}; name one that all are scaled to: "
+            f"size=(height, width), or --size HEIGHT WIDTH, such as --size {LARGEST} {LARGEST}"
+        )
+    return next(iter(sizes), None)
+
+
+def smaller(size: tuple[int, int]) -> tuple[int, int]:
+    """Return height and width scaled down, so that neither is more than `LARGEST`."""
+    factor = min(1.0, LARGEST / max(size))
+    return max(1, round(factor * size[0])), max(1, round(factor * size[1]))
 
 
 def read_pictures(
@@ -163,12 +211,7 @@ def read_pictures(
     if damaged:
         count = "a picture" if len(damaged) == 1 else f"{len(damaged)} pictures"
         raise UserError(f"{count} cannot be read: {few(damaged)}; mend or remove what is damaged")
+
     if len({picture.ndim for picture in pictures}) > 1:
         pictures = [_in_colour(picture) for picture in pictures]
-    shapes = Counter(picture.shape[:2] for picture in pictures)
-    if len(shapes) > 1:
-        sizes = few([str(shape) for shape in shapes])
-        raise UserError(
-            f"pictures have the sizes {sizes}; give size=(height, width), or --size HEIGHT WIDTH"
-        )
     return np.stack(pictures)

@@ -9,6 +9,7 @@ from mdpu.data import number_groups, sample_of
 from mdpu.errors import UserError
 from mdpu.own.columns import TableEncoder
 from mdpu.own.groups import read_groups, read_rows
+from mdpu.own.pictures import read_picture
 
 IDS = ["b", None, "a", "b", "a", None, "c", "a", None]
 
@@ -162,6 +163,34 @@ def test_pictures_of_several_sizes_and_colours_are_made_alike(pictures):
         read_groups(pictures)
     rows = read_groups(pictures, size=(4, 6)).rows
     assert rows.shape == (7, 4, 6, 3)
+
+
+def test_large_pictures_are_made_smaller_unless_a_size_is_named(pictures):
+    exif = Image.Exif()
+    exif[0x0112] = 6  # stored on its side
+    for place, name in enumerate(PICTURES):
+        if place % 2:
+            Image.new("L", (256, 192), place).save(pictures / name, format="png")
+        else:
+            Image.new("L", (192, 256), place).save(pictures / name, format="png", exif=exif)
+
+    data = read_groups(pictures)
+
+    assert data.rows.shape == (6, 48, 64)
+    assert data.account.notes == [
+        "pictures of 192 x 256 pixels were made 48 x 64; --size names another size"
+    ]
+    full = read_groups(pictures, size=(192, 256))
+    assert full.rows.shape == (6, 192, 256)
+    assert full.account.notes == []
+
+
+def test_a_large_jpeg_is_scaled_as_its_pixels_are(tmp_path):
+    ramp = np.tile(np.arange(256, dtype=np.uint8), (512, 2))
+    Image.fromarray(ramp).save(tmp_path / "1.jpg", quality=95)
+    scaled = read_picture(tmp_path / "1.jpg", size=(32, 32))
+    expected = np.asarray(Image.fromarray(ramp).resize((32, 32)))
+    assert np.abs(scaled.astype(int) - expected).max() < 8
 
 
 def test_pictures_of_more_than_a_byte_a_pixel_are_refused(pictures):
