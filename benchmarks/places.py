@@ -39,9 +39,9 @@ from shared import Lines, Table
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.own import page as page_of_study
-from mdpu.own import study as study_of_groups
 from mdpu.own.doubts import doubts_of
 from mdpu.own.groups import read_groups
+from mdpu.own.study import study_groups
 
 SETS = (
     "penbased",
@@ -203,11 +203,9 @@ def draw(
 def fit(frame: pd.DataFrame, told: float | None, learner: str) -> object:
     """Return the study of a classifier, without its learning curve and the columns that matter."""
     data = read_groups(frame, "group")
-    with (
-        mock.patch.object(study_of_groups, "PARTS", (1,)),
-        mock.patch.object(study_of_groups, "LOOKED_AT", 0),
-    ):
-        return study_of_groups.study_groups(data, prior=told, learner=learner, random_state=0)
+    return study_groups(
+        data, curve_parts=[1], most_columns=0, prior=told, learner=learner, random_state=0
+    )
 
 
 def words_of(study: object) -> str:

@@ -21,7 +21,7 @@ class Study:
 
     `importance` says by how much the AUC falls where a column's values are exchanged between rows:
     ``loss``, the mean over folds, ``low`` and ``high``, the least and the largest. For pictures it
-    is empty. Of more than `LOOKED_AT` columns it has those that `rank_columns` names first;
+    is empty. Of more than `MOST_COLUMNS` columns it has those that `rank_columns` names first;
     `n_columns` is the number of all.
     """
 

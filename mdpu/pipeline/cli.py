@@ -124,8 +124,8 @@ def verify(arguments: Any) -> int:
 
 def fit(arguments: Any) -> None:
     """Train a classifier on your own groups, and write it with a page on what is known of it."""
+    from mdpu.own.commands import fit_groups
     from mdpu.own.page import write_own_page
-    from mdpu.own.study import fit_groups
 
     options = {
         name: getattr(arguments, name)
@@ -146,7 +146,7 @@ def fit(arguments: Any) -> None:
 
 def predict(arguments: Any) -> None:
     """Write new rows with the answers of a classifier that `fit` made."""
-    from mdpu.own.study import predict_rows
+    from mdpu.own.commands import predict_rows
 
     options = {name: getattr(arguments, name) for name in ("table", "file", *READING)}
     predict_rows(arguments.model, arguments.source, arguments.out, options)

@@ -22,7 +22,7 @@ UNGROUPED = 300
 @pytest.fixture(autouse=True)
 def few_models(monkeypatch):
     """A study without its learning curve, which takes most of its time."""
-    monkeypatch.setattr(studies, "PARTS", (1,))
+    monkeypatch.setattr(studies, "large_parts", lambda parts, n_groups: [1])
 
 
 def table(size=3, variance=0.0, broken=0.0, apart=3.0, n=GROUPS, prior=PRIOR):

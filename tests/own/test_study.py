@@ -15,8 +15,12 @@ from mdpu import scores
 from mdpu.data import UNLABELED
 from mdpu.estimator import MDPUClassifier, Network
 from mdpu.own import page as own
-from mdpu.own import study as classify
+from mdpu.own import study as studies
+from mdpu.own.commands import with_columns
+from mdpu.own.cross_validation import FOLDS
 from mdpu.own.groups import read_groups
+from mdpu.own.importance import rank_columns
+from mdpu.own.study import study_groups
 from mdpu.pipeline import cli
 from mdpu.pipeline.files import read_csv
 
@@ -209,8 +213,8 @@ def test_repeated_unlabeled_rows_stand_once(made):
     classifier = MDPUClassifier(prior=0.4, learner="linear")
 
     with pytest.warns(UserWarning, match=str(UNGROUPED)):
-        pipeline = classify._estimator(data, ["noise"], classifier).fit(data.rows, data.groups)
-        kept, rows = classify._without_repeats(data, pipeline)
+        pipeline = studies._estimator(data, ["noise"], classifier).fit(data.rows, data.groups)
+        kept, rows = studies._without_repeats(data, pipeline)
 
     assert (kept.groups == UNLABELED).sum() == UNGROUPED
     assert len(kept.rows) == 3 * GROUPS + UNGROUPED
@@ -218,7 +222,7 @@ def test_repeated_unlabeled_rows_stand_once(made):
 
 
 def test_columns_that_are_dropped_are_left_out(study):
-    left_out = classify.with_columns(study.data, ["noise"]).account.left_out
+    left_out = with_columns(study.data, ["noise"]).account.left_out
     assert [column.name for column in left_out] == ["noise", "who"]
 
 
@@ -238,15 +242,15 @@ PARAMETERS = {"prior": 0.4, "compare_prior": False, "random_state": 0}
 
 def test_of_many_columns_those_that_go_along_with_the_answers_are_looked_at(made, monkeypatch):
     frame, _ = people()
-    monkeypatch.setattr(classify, "LOOKED_AT", 2)
-    searched = mock.Mock(wraps=classify.scores.without_repeats)
-    monkeypatch.setattr(classify.scores, "without_repeats", searched)
+    searched = mock.Mock(wraps=scores.without_repeats)
+    monkeypatch.setattr(scores, "without_repeats", searched)
 
-    study = classify.study_groups(read_groups(frame, "team"), learner="linear", **PARAMETERS)
+    data = read_groups(frame, "team")
+    study = study_groups(data, most_columns=2, learner="linear", **PARAMETERS)
 
     assert study.importance["column"].tolist() == [HOSTILE, "kind"]
     assert study.n_columns == 4
-    assert searched.call_count < 2 * classify.FOLDS  # once a fold, not once a column
+    assert searched.call_count < 2 * FOLDS  # once a fold, not once a column
     own.write_own_page(study, made / "some.html")
     sentence = "Of 4 columns, the 2 "
     assert sentence in (made / "some.html").read_text(encoding="utf-8")
@@ -264,16 +268,16 @@ def test_a_column_is_ranked_by_any_shape_and_the_largest_of_its_parts():
     rows[::9, 1] = np.nan
     parts = {"noise": [0], "bowl": [1], "parts": [4, 2, 3], "constant": [4]}
 
-    ranked = classify.rank_columns(rows, parts, scores + bowl)
+    ranked = rank_columns(rows, parts, scores + bowl)
     assert ranked[:2] == ["parts", "bowl"]
-    assert classify.rank_columns(rows, parts, scores)[-1] == "constant"
+    assert rank_columns(rows, parts, scores)[-1] == "constant"
 
 
 def test_folds_of_a_table_with_gaps_are_trained_where_the_network_is_chosen():
     frame, _ = people()
     data = read_groups(frame, "team")
     network = Network(n_epochs=2, hidden=(5,))
-    study = classify.study_groups(data, learner=network, **PARAMETERS)
+    study = study_groups(data, learner=network, **PARAMETERS)
     assert data.report.missing
     assert study.classifier.learner_.name == "network"
     assert np.isfinite(study.held_out).all()

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier
 from mdpu.own.columns import TableEncoder
+from mdpu.own.commands import fit_groups, predict_rows
 from mdpu.own.groups import read_groups
-from mdpu.own.study import fit_groups, predict_rows
 from mdpu.own.tables import Reading, read_table, tidy
 from mdpu.saving import load
 

@@ -1,0 +1,100 @@
+"""Which columns matter: by how much the AUC falls where their values are exchanged between rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from mdpu.data import Indices
+from mdpu.own.groups import take_rows
+from mdpu.own.judges import CountedJudge, Judge
+
+MOST_COLUMNS = 200  # whose importance is measured
+SLICES = 5  # of a column by its values, which are compared to tell whether it may be important
+
+
+def parts_of_columns(estimator: Any, rows: Any) -> dict[str, list[int]]:
+    """Return the places of what each column became in the rows that a model takes.
+
+    Pictures have no columns.
+    """
+    if rows.ndim != 2:
+        return {}
+    names = [str(place) for place in range(rows.shape[1])]
+    if isinstance(estimator, Pipeline):
+        names = estimator[0].sources()
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    return places
+
+
+def rank_columns(
+    rows: Any,
+    parts_of: dict[str, list[int]],
+    held_out: NDArray[np.float64],
+) -> list[str]:
+    """Return the columns, those first whose values go along most with the scores (N,) of the rows.
+
+    The values of a column are cut into `SLICES`, with another for missing ones. What counts is how
+    far the mean scores of the slices lie from one another. Pictures have no columns.
+    """
+    if not parts_of:
+        return []
+    shares = pd.DataFrame(np.asarray(rows)).rank(pct=True).to_numpy()
+    slices = np.ceil(np.nan_to_num(shares) * SLICES).astype(np.int64)
+    between = np.array([_between(column, held_out) for column in slices.T])
+    importance = {name: between[places].max() for name, places in parts_of.items()}
+    return sorted(importance, key=lambda name: -importance[name])
+
+
+def _between(slices: Indices, values: NDArray[np.float64]) -> float:
+    """Return the sum of squares of values (N,) between slices."""
+    counts = np.bincount(slices)
+    sums = np.bincount(slices, values - values.mean())
+    return float((sums**2 / np.maximum(counts, 1)).sum())
+
+
+def column_importance(
+    models: list[tuple[Any, Indices]],
+    rows: Any,
+    groups: Indices,
+    parts_of: dict[str, list[int]],
+    judge: Judge | CountedJudge,
+) -> pd.DataFrame:
+    """Return by how much the AUC of each fold falls where a column is permuted."""
+    if not parts_of:
+        return pd.DataFrame({"column": [], "loss": [], "low": [], "high": []})
+    lost = [
+        _lost(model, take_rows(rows, held), groups[held], parts_of, judge) for model, held in models
+    ]
+    low = np.min(lost, axis=0)
+    mean = np.mean(lost, axis=0)
+    high = np.max(lost, axis=0)
+    return pd.DataFrame({"column": [*parts_of], "loss": mean, "low": low, "high": high})
+
+
+def _lost(
+    model: Any,
+    rows: Any,
+    groups: Indices,
+    parts_of: dict[str, list[int]],
+    judge: Judge | CountedJudge,
+) -> list[float]:
+    """Return the AUC on held-out rows less that with each column permuted, its parts alike."""
+    auc = judge.auc_of(model, rows, groups)
+    whole = auc(model.decision_function(rows))
+    values = np.array(rows)
+    order = np.random.default_rng(0).permutation(len(values))
+    lost = []
+    for places in parts_of.values():
+        permuted: Any = values.copy()
+        permuted[:, places] = values[:, places][order]
+        if isinstance(rows, pd.DataFrame):
+            permuted = pd.DataFrame(permuted, columns=rows.columns)
+        lost.append(whole - auc(model.decision_function(permuted)))
+    return lost
