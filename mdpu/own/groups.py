@@ -219,7 +219,7 @@ def read_groups(
         folder.
     size : (height, width), optional
         The size that pictures are scaled to. Without it, all must have one size; if the longer
-        side has more than 64 pixels, they are made that small.
+        side has more than 32 pixels, they are made that small.
     law : str, optional
         The law of the groups, a name of `mdpu.law.named_law`, by default ``dominant``: at least
         half of the rows are positive.

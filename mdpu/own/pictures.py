@@ -39,9 +39,9 @@ UNREAD = (
 MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")
 UNLABELED = ("unlabeled", "unlabelled")
 HIDDEN = (".", "@", "__MACOSX")  # how files and folders begin that a system made
-# Pixels of the longer side of a picture, unless a size is given. Learners take about fifty
-# principal components of it, and a thousand pictures of a camera would not fit into memory.
-LARGEST = 64
+# Pixels of the longer side of a picture, unless a size is given: at twice as many a fit takes three
+# times as long, and a thousand pictures of a camera would not fit into memory.
+LARGEST = 32
 ORIENTATION = 0x0112  # tag of EXIF
 ON_ITS_SIDE = (5, 6, 7, 8)  # its values where height and width are exchanged
 

@@ -176,9 +176,9 @@ def test_large_pictures_are_made_smaller_unless_a_size_is_named(pictures):
 
     data = read_groups(pictures)
 
-    assert data.rows.shape == (6, 48, 64)
+    assert data.rows.shape == (6, 24, 32)
     assert data.account.notes == [
-        "pictures of 192 x 256 pixels were made 48 x 64; --size names another size"
+        "pictures of 192 x 256 pixels were made 24 x 32; --size names another size"
     ]
     full = read_groups(pictures, size=(192, 256))
     assert full.rows.shape == (6, 192, 256)
