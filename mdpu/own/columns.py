@@ -17,7 +17,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 from mdpu.errors import UserError, warn
 from mdpu.own.account import Column, few
-from mdpu.own.tables import NAMELESS, cell_text, doubt_of, kind_of, suggest, tidy
+from mdpu.own.tables import NAMELESS, suggest
+from mdpu.own.values import cell_text, doubt_of, kind_of, tidy
 
 # categories of a column of text; all others count as one
 KINDS = {"min_frequency": 10, "max_categories": 30}

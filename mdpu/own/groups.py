@@ -25,21 +25,10 @@ from mdpu.errors import UserError, printable
 from mdpu.law import Law
 from mdpu.own import pictures
 from mdpu.own.account import Account, Column, few
+from mdpu.own.reading import Reading
 from mdpu.own.rules import Rule, read_counts, read_labels
-from mdpu.own.tables import (
-    EXACT,
-    GAPS,
-    TABLES,
-    Reading,
-    Table,
-    cell_text,
-    column_of,
-    doubt_of,
-    is_table,
-    kind_of,
-    read_table,
-    tidy,
-)
+from mdpu.own.tables import TABLES, Table, column_of, is_table, read_table
+from mdpu.own.values import EXACT, GAPS, cell_text, doubt_of, kind_of, tidy
 from mdpu.sample import row_numbers
 
 # names of a table that say that a row has no group

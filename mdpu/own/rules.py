@@ -22,7 +22,7 @@ from mdpu.data import UNLABELED, Indices
 from mdpu.errors import UserError
 from mdpu.law import Law, named_law
 from mdpu.own.account import few
-from mdpu.own.tables import GAPS, cell_text
+from mdpu.own.values import GAPS, cell_text
 
 # difference of the share of positives in groups and the prior below which members say nothing
 NEAR = 1e-9

@@ -21,7 +21,7 @@ from PIL import Image
 from mdpu.errors import UserError
 from mdpu.own.groups import NO_GROUP, read_groups
 from mdpu.own.pictures import PICTURES, UNREAD
-from mdpu.own.tables import GAPS
+from mdpu.own.values import GAPS
 
 TRIES = settings(
     max_examples=int(os.environ.get("MDPU_TRIES", "60")), deadline=None, derandomize=True

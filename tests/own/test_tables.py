@@ -16,7 +16,9 @@ from mdpu.estimator import MDPUClassifier
 from mdpu.own.columns import TableEncoder
 from mdpu.own.commands import fit_groups, predict_rows
 from mdpu.own.groups import read_groups
-from mdpu.own.tables import Reading, read_table, tidy
+from mdpu.own.reading import Reading
+from mdpu.own.tables import read_table
+from mdpu.own.values import tidy
 from mdpu.saving import load
 
 
