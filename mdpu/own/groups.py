@@ -9,10 +9,8 @@ was read.
 
 from __future__ import annotations
 
-import unicodedata
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,38 +18,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mdpu.data import SIZES, UNLABELED, Indices, join_groups, number_groups, whole_key
+from mdpu.data import SIZES, UNLABELED, Indices, join_groups, number_groups
 from mdpu.errors import UserError, printable
 from mdpu.law import Law
 from mdpu.own import pictures
 from mdpu.own.account import Account, Column, few
+from mdpu.own.group_names import ODD_NAMES, GroupNames
 from mdpu.own.reading import Reading
 from mdpu.own.rules import Rule, read_counts, read_labels
 from mdpu.own.tables import TABLES, Table, column_of, is_table, read_table
-from mdpu.own.values import EXACT, GAPS, cell_text, doubt_of, kind_of, tidy
+from mdpu.own.values import doubt_of, kind_of, tidy
 from mdpu.sample import row_numbers
-
-# names of a table that say that a row has no group
-NO_GROUP = (str(UNLABELED), "unlabeled", "unlabelled")
-ODD = GAPS | {"-", "--", "?", "none"}  # names of groups that may stand for a missing one
-# share of groups of one row, followed by rows without a group, from which on cells may have been
-# merged
-FOLLOWED = 0.9
-# times the largest other group that the last one may have after names were filled downwards
-BEYOND = 2
-# names of a last row that sums up the others
-TOTALS = {
-    "average",
-    "gesamt",
-    "gesamtsumme",
-    "grand total",
-    "mean",
-    "mittelwert",
-    "sum",
-    "summe",
-    "total",
-    "totals",
-}
 
 
 @dataclass(frozen=True)
@@ -341,7 +318,7 @@ def _read_rows_of_table(
 ) -> Source:
     """Return the rows of a frame or of a table's file, with the ids in the columns `keys`."""
     table = _read_frame(source, [*keys, *statements, *needed], reading)
-    ids = _Ids.of(table.frame, keys, reading)
+    ids = GroupNames.of(table.frame, keys, reading)
     statement = _statement(table.frame, statements, keys)
     others = table.frame.drop(columns=[*keys, *statements])
     rows, notes = tidy(others, reading, text, table.separator)
@@ -424,7 +401,8 @@ def _nothing(what: str, column: str, read: Source) -> str:
             f"the source has no {what}: put their pictures {places}; a table names them by --table"
         )
     assert read.ids is not None
-    odd = sorted({name for name in read.ids if isinstance(name, str) and name.casefold() in ODD})
+    names = {name for name in read.ids if isinstance(name, str)}
+    odd = sorted(name for name in names if name.casefold() in ODD_NAMES)
     hint = ""
     if odd:
         hint = f"; if {odd[0]} means that a row has no group, say --missing {odd[0]}"
@@ -434,154 +412,6 @@ def _nothing(what: str, column: str, read: Source) -> str:
             "by --label"
         )
     return f"the source has no {what}: {column} must be empty in unlabeled rows, else a name{hint}"
-
-
-@dataclass(frozen=True)
-class _Ids:
-    """Names of the groups of rows (N,), None for none; how many there are, and were before blanks
-    were taken away. Without columns that name groups, `names` is None.
-    """
-
-    names: NDArray[Any] | None = None
-    written: int = 0
-    groups: int = 0
-    notes: list[str] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, keys: Sequence[str], reading: Reading) -> _Ids:
-        """Return the names in one column, or in several of which all or none are filled."""
-        if not keys:
-            return cls()
-        written = [_names_as_written(column_of(frame, key), reading) for key in keys]
-        if len(keys) > 1:
-            table = pd.DataFrame(dict(enumerate(written)))
-            partly = table.isna().any(axis=1) & table.notna().any(axis=1)
-            if partly.any():
-                raise UserError(
-                    f"{int(partly.sum())} rows have a value in some of {' and '.join(keys)} and "
-                    "none in others; fill all of them, or none where a row has no group"
-                )
-            joined = [" / ".join(row) for row in table.fillna("").itertuples(index=False)]
-            whole = pd.Series(joined, dtype=object).where(table.notna().all(axis=1), None)
-        else:
-            whole = written[0]
-        return cls.clean(whole, reading.fill)
-
-    @classmethod
-    def clean(cls, written: pd.Series, fill: bool) -> _Ids:
-        """Return names without blanks around them."""
-        notes = []
-        names = written.map(_clean_name, na_action="ignore").astype(object)
-        names = names.where(names != "", None)
-        empty = names.isna()
-        if fill:
-            names = names.ffill()
-        without = names.map(lambda name: isinstance(name, str) and name.casefold() in NO_GROUP)
-        named = int((without & (names != str(UNLABELED))).sum())
-        if named:
-            notes.append(
-                f"rows whose group is called unlabeled were taken as rows without a group: {named}"
-            )
-        names = names.mask(without, None)
-        if fill:
-            notes.append(f"names filled downwards: {int((empty & names.notna()).sum())} rows")
-        names = names.astype(object).where(names.notna(), None)
-        if fill:
-            _check_filled(names)
-        known = names.notna()
-        different = names[known].unique()
-        n_written = written[known].nunique()
-        notes += _doubts(names, [*different])
-        return cls(names.to_numpy(object), n_written, len(different), notes)
-
-
-def _names_as_written(column: pd.Series, reading: Reading) -> pd.Series:
-    """Return ids as text with the blanks around it, and None for missing ones."""
-    kind = column.dtype
-    if pd.api.types.is_float_dtype(kind):
-        known = column.dropna()
-        if (known % 1 != 0).any():
-            raise UserError(
-                "ids are numbers with fractions; names or integers are needed, or missing for "
-                "unlabeled rows"
-            )
-        if (known.abs() >= EXACT).any():
-            raise UserError(
-                f"ids of column {column.name} are doubles beyond 2^53, which lost their last "
-                "digits; give them as integers (Int64) or as text"
-            )
-    missing = {mark.casefold() for mark in reading.missing}
-    names: list[str | None] = []
-    for value, is_missing in zip(column.astype(object), column.isna(), strict=True):
-        key = None if is_missing else whole_key(value)
-        name = None if key is None else _id_text(key)
-        if name is not None and name.strip().casefold() in {"", *missing}:
-            name = None
-        names.append(name)
-    return pd.Series(names, dtype=object)
-
-
-def _id_text(value: Any) -> str:
-    """Return an id as text, with the blanks around it if it is text."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, tuple):
-        return " / ".join(cell_text(part) for part in value)
-    return cell_text(value)
-
-
-def _clean_name(name: str) -> str:
-    return unicodedata.normalize("NFC", name.strip().strip("\u200b\ufeff"))
-
-
-def _check_filled(names: pd.Series) -> None:
-    sizes = names.value_counts()
-    if len(sizes) < 2:
-        return
-    last = names.dropna().iloc[-1]
-    others = sizes.drop(last).max()
-    if sizes[last] > BEYOND * others:
-        raise UserError(
-            f"the last name, {last}, would be filled down to {sizes[last]} rows, and no other "
-            f"group has more than {others}; write -1 into the first row that has no group"
-        )
-
-
-def _doubts(names: pd.Series, different: list[str]) -> list[str]:
-    """Return lines on names that may be one, may be none, or stand in the first row of a group
-    only.
-    """
-    notes = []
-    folded = Counter(" ".join(name.casefold().split()) for name in different)
-    alike = len(different) - len(folded)
-    if alike:
-        example = next(text for text, count in folded.items() if count > 1)
-        pair = [name for name in different if " ".join(name.casefold().split()) == example][:2]
-        notes.append(
-            f"names that differ by capitals or by blanks within alone: {alike}, such as "
-            f"{pair[0]!r} and {pair[1]!r}; "
-            "they are different groups; write them alike if they are one"
-        )
-    sizes = names.value_counts()
-    for name in different:
-        if name.casefold() in ODD:
-            notes.append(
-                f"a group of {sizes[name]} rows is called {name}; if these have no group, "
-                f"--missing {name}"
-            )
-    last = "" if names.tail(1).isna().all() else names.iloc[-1]
-    if last.casefold().strip(" :") in TOTALS:
-        notes.append(
-            f"the last row is of a group called {last}: if it sums up the others, remove it"
-        )
-    known = names.notna().to_numpy()
-    followed = np.append(~known[1:], False)[known]
-    if len(sizes) > 1 and sizes.max() == 1 and followed.mean() >= FOLLOWED:
-        notes.append(
-            "every group has one row and is followed by unlabeled rows: if cells were merged, or "
-            "names written once, --fill reads them downwards"
-        )
-    return notes
 
 
 def _read_frame(source: Any, needed: Sequence[str], reading: Reading) -> Table:
@@ -616,10 +446,11 @@ def _read_arrays(path: Path, keys: Sequence[str]) -> Source:
         )
     if not keys:
         rows, _ = _read_npz(path, None)
-        ids = _Ids()
+        ids = GroupNames()
     else:
         rows, written = _read_npz(path, keys[0])
-        ids = _Ids.clean(_names_as_written(pd.Series(written), Reading()), False)
+        column = pd.Series(written, name=keys[0])
+        ids = GroupNames.of(column.to_frame(), keys, Reading())
     account = Account(1, 1, {}, len(rows), ids.written, ids.groups)
     return Source(rows, ids.names, account, np.arange(len(rows)))
 
@@ -671,7 +502,7 @@ def _read_folder(
     if table is not None:
         held = _read_frame(table, [*keys, *statements, file], reading)
         files = [folder / str(name).strip() for name in column_of(held.frame, file)]
-        ids = _Ids.of(held.frame, keys, reading)
+        ids = GroupNames.of(held.frame, keys, reading)
         statement = _statement(held.frame, statements, keys)
         notes = held.notes + ids.notes
         unlisted = _resolved(listed.pictures) - _resolved(files)
@@ -687,7 +518,7 @@ def _read_folder(
         if not files:
             kinds = ", ".join(pictures.PICTURES)
             raise UserError(f"{folder} holds no pictures ({kinds}){_passed_words(passed)}")
-        ids = _ids_of_folders(files, folder) if keys else _Ids()
+        ids = _ids_of_folders(files, folder) if keys else GroupNames()
         notes = ids.notes
 
     if size is None:
@@ -719,10 +550,10 @@ def _resolved(files: Sequence[Path]) -> set[Path]:
     return {path.resolve() for path in files}
 
 
-def _ids_of_folders(files: Sequence[Path], folder: Path) -> _Ids:
+def _ids_of_folders(files: Sequence[Path], folder: Path) -> GroupNames:
     """Return the names of the folders that hold pictures."""
     names = pd.Series([pictures.group_of(path, folder) for path in files], dtype=object)
-    return _Ids.clean(names, False)
+    return GroupNames.clean(names, False)
 
 
 def _passed_words(passed: dict[str, int]) -> str:

@@ -75,7 +75,7 @@ def study_groups(
         data, rows = _without_repeats(data, estimator)
         groups = data.groups
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is to be said, the model of all groups has said
+            warnings.simplefilter("ignore")  # the model of all groups has warned already
             validation = cross_validate(
                 trainer, _as_learned(classifier), rows, groups, parts, bar.update
             )
