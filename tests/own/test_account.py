@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from mdpu.errors import UserError
-from mdpu.own.groups import NO_GROUP, read_groups
+from mdpu.own.group_names import NO_GROUP
+from mdpu.own.groups import read_groups
 from mdpu.own.pictures import PICTURES, UNREAD
 from mdpu.own.values import GAPS
 
