@@ -4,6 +4,8 @@ results/reference.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 from rows import markdown, read, with_interval
 
@@ -26,43 +28,58 @@ PLACES = {
 }
 
 
-def coverage() -> str:
-    """Return how often intervals cover in each setting, and how wide that of the prior is where it
-    is known.
+INTERVALS = {
+    "prior": "interval of the prior",
+    "risk": "error rate",
+    "risk, prior estimated": "error rate, prior estimated",
+    "auc": "AUC",
+    "balanced_accuracy": "balanced accuracy",
+    "precision": "precision",
+    "recall": "recall",
+}
+
+
+def coverage(learner: str) -> str:
+    """Return how often intervals of a learner cover in each setting, and how wide that of the prior
+    is where it is known.
     """
     rows = read("coverage.csv")
+    rows = rows[rows["learner"] == learner]
+    setting = ["set", "law", "sizes", "prior", "n", "broken", "copies"]
     body = []
-    names = {
-        "prior": "interval of the prior",
-        "risk": "error rate",
-        "risk, prior estimated": "error rate, prior estimated",
-        "auc": "AUC",
-        "balanced_accuracy": "balanced accuracy",
-        "precision": "precision",
-        "recall": "recall",
-    }
-    axes = ["set", "law", "sizes", "prior", "n", "broken", "copies", "first"]
-    rows = rows.assign(copies=rows.get("copies", 1))
-    for (name, law, sizes, prior, n, broken, copies, _), own in rows.groupby(axes, sort=False):
-        own = own.set_index("interval")
-        shares = (100 * own["covers"] / own["repetitions"]).reindex(names)
-        cells = ["–" if pd.isna(share) else f"{share:.1f}" for share in shares]
-        of = own.loc["prior"]
-        known = [
-            f"{of.known_covers} of {of.known}",
-            "–" if pd.isna(of.known_width) else f"{of.known_width:.2f}",
-        ]
-        what = SETS.get(name, name) + ("" if law == "dominant" else ", exactly one")
-        what += f", {100 * broken:.0f} % broken" if broken else ""
-        what += f", unlabeled rows {copies} times" if copies > 1 else ""
+    for values, intervals in rows.groupby([*setting, "first"], sort=False):
+        key = dict(zip(setting, values, strict=False))
+        intervals = intervals.set_index("interval")
+        shares = 100 * intervals["covers"] / intervals["repetitions"]
+        of_prior, *of_scores = ["–" if pd.isna(x) else f"{x:.1f}" for x in shares.reindex(INTERVALS)]
+        known = intervals.loc["prior"]
+        width = "–" if pd.isna(known.known_width) else f"{known.known_width:.2f}"
         body.append(
-            [what, sizes.replace(" ", ", "), str(prior), f"{n:,}", cells[0], *known, *cells[1:]]
+            [
+                _setting_words(key),
+                key["sizes"].replace(" ", ", "),
+                str(key["prior"]),
+                f"{key['n']:,}",
+                of_prior,
+                f"{known.known_covers} of {known.known}",
+                width,
+                *of_scores,
+            ]
         )
-    shown = list(names.values())
-    return markdown(
-        ["set", "M", "prior", "n", shown[0], "known that cover", "width of the known", *shown[1:]],
-        body,
-    )
+    first, *others = INTERVALS.values()
+    known_columns = ["known that cover", "width of the known"]
+    return markdown(["set", "M", "prior", "n", first, *known_columns, *others], body)
+
+
+def _setting_words(setting: dict[str, Any]) -> str:
+    words = SETS.get(setting["set"], setting["set"])
+    if setting["law"] == "one":
+        words += ", exactly one"
+    if setting["broken"]:
+        words += f", {100 * setting['broken']:.0f} % broken"
+    if setting["copies"] > 1:
+        words += f", unlabeled rows {setting['copies']} times"
+    return words
 
 
 def places() -> str:
@@ -253,7 +270,8 @@ def tables() -> dict[str, str]:
     """Return every table and number of the classifiers by its name."""
     draws = read("student_bases.csv")
     return {
-        "coverage": coverage(),
+        "coverage": coverage("auto"),
+        "coverage-linear": coverage("linear"),
         "places": places(),
         "student-bases": student_bases(),
         "student-draws": f"{len(draws)} draws from {draws['set'].nunique()} tables",

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from mdpu.errors import UserError, printable
 from mdpu.own.account import few
 from mdpu.own.reading import Reading
-from mdpu.own.values import GAPS, MARKS, is_measured
+from mdpu.own.values import GAPS, MARKS, cell_text, is_measured
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 DELIMITED = (".csv", ".tsv", ".tab", ".txt")
@@ -31,6 +31,7 @@ TABLES = (*DELIMITED, ".parquet", ".xlsx")
 NAMELESS = "Unnamed: "  # how pandas calls a column without a name, by its place
 REGULAR = 0.9  # share of the lines that a separator divides alike
 TOP = 20  # lines in which a header is looked for by the names that it must hold
+NO_UNIT = "1"  # in a row of units, of a column whose numbers have none
 BOMS = {
     b"\xef\xbb\xbf": "utf-8-sig",
     b"\xff\xfe\0\0": "utf-32",
@@ -299,8 +300,8 @@ def _is_header(record: Sequence[Any], needed: Sequence[str]) -> bool:
 
 
 def _without_units(table: Table) -> Table:
-    """Return a table without a row of units under the header: it has no number, and it alone keeps
-    two columns or more from being numbers.
+    """Return a table without a row of units under the header: it has no number but `NO_UNIT`, and
+    it alone keeps two columns or more from being numbers.
     """
     frame = table.frame
     if len(frame) < 3 or not frame.columns.is_unique:
@@ -309,7 +310,7 @@ def _without_units(table: Table) -> Table:
     for _, column in frame.items():
         first = column.iloc[0]
         rest = column.iloc[1:]
-        if _is_blank(first):
+        if _is_blank(first) or cell_text(first) == NO_UNIT:
             continue
         if not isinstance(first, str) or is_measured(first):
             return table

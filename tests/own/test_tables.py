@@ -473,9 +473,11 @@ def test_dates_with_slashes_may_have_the_year_first(tmp_path):
     assert column(tmp_path, ["2025/04/03"] * 6)[0] == pd.Timestamp("2025-04-03")
 
 
-@pytest.mark.parametrize(("first", "is_read"), [("1.5", True), ("", False)])
+@pytest.mark.parametrize(("first", "is_read"), [("1.5", True), ("", False), ("1", False)])
 def test_a_row_of_units_has_no_number(tmp_path, first, is_read):
-    """It is passed over with a line. A first row with a number in it is a row like others."""
+    """It is passed over with a line. A first row with a number in it is a row like others, but 1
+    is the unit of a column without one.
+    """
     lines = ["group,width,height,weight", f",mm,mm,{first}"]
     lines += [f"g{row // 2},{row}.5,{row},{2 * row}" for row in range(6)]
     lines += [f",{row}.5,{row},{2 * row}" for row in range(6)]
