@@ -63,9 +63,8 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Any]:
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-def load_config(paths: Iterable[Path | str] = (), values: Iterable[str] = ()) -> Config:
-    """Return the paper's configuration with YAML files and texts ``KEY=VALUE`` laid over it,
-    checked.
+def load_config(paths: Iterable[Path | str] = ()) -> Config:
+    """Return the paper's configuration with YAML files laid over it, checked.
 
     Raises
     ------
@@ -74,8 +73,6 @@ def load_config(paths: Iterable[Path | str] = (), values: Iterable[str] = ()) ->
         contradicts itself.
     """
     config = _read_all((*map(resource, BASE_FILES), *map(Path, paths)))
-    for value in values:
-        config = merge(config, parse_value(value))
     check_config(config)
     return config
 
@@ -101,16 +98,6 @@ def load_yaml(path: Path) -> Config:
         raise UserError(f"{where} is not UTF-8 (byte {error.start}); save it as UTF-8") from None
     except OSError as error:
         raise UserError(f"{where} could not be read ({error.strerror or error})") from None
-
-
-def parse_value(text: str) -> Config:
-    """Return the overlay that ``KEY=VALUE`` stands for; the value is YAML, such as ``{training:
-    {epochs: 5}}``.
-    """
-    key, equals, value = text.partition("=")
-    if not equals:
-        raise UserError(f"--config {text!r} is not of the form KEY=VALUE")
-    return _parse(f"{key}: {value}", f"--config {text!r}")
 
 
 def _parse(text: str, where: str) -> Config:

@@ -19,7 +19,7 @@ from tracked import list_files
 
 from mdpu.data import draw_split
 from mdpu.pipeline.cli import _parser
-from mdpu.pipeline.config import load_config
+from mdpu.pipeline.config import as_yaml, check_config, load_config, merge
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import Plan
 
@@ -164,7 +164,10 @@ def check_snakemake(arguments: list[str]) -> None:
     files = [
         REPOSITORY / file for file in values_of("--configfile") if (REPOSITORY / file).exists()
     ]
-    Plan(load_config(files, values_of("--config")))
+    values = dict(text.split("=", 1) for text in values_of("--config"))
+    config = merge(load_config(files), as_yaml(values))
+    check_config(config)
+    Plan(config)
 
 
 def test_the_documents_have_the_tables_of_the_rows(monkeypatch):

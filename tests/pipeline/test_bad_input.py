@@ -9,7 +9,7 @@ import yaml
 
 from mdpu.errors import UserError
 from mdpu.pipeline import show
-from mdpu.pipeline.config import check_config, load_config, merge
+from mdpu.pipeline.config import as_yaml, check_config, from_snakemake, load_config, merge
 from mdpu.pipeline.plan import Plan
 
 BASE = load_config()
@@ -186,10 +186,15 @@ def test_a_value_that_makes_no_sense_is_named_with_its_key(key):
 
 
 @pytest.mark.parametrize(
-    "value",
-    ["seed", "datasets=[mnits]", "datasets=!!python/name:os.system", "results_dir=", "a\nb=1"],
+    ("values", "named"),
+    [
+        ({"datasets": "[mnits]"}, "datasets"),
+        ({"datasets": "!!python/name:os.system"}, "os.system"),
+        ({"results_dir": ""}, "results_dir"),
+        ({"a\nb": "1"}, "a"),
+    ],
 )
-def test_values_laid_over_the_files_are_checked_alike(value):
+def test_values_laid_over_the_files_are_checked_alike(values, named):
     with pytest.raises(UserError) as error:
-        load_config(values=[value])
-    assert value.split("=")[0].split("\n")[0] in sentence(error)
+        from_snakemake(as_yaml(values))
+    assert named in sentence(error)

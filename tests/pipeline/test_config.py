@@ -42,9 +42,13 @@ def test_values_of_the_command_line_that_arrive_as_text_are_read_as_yaml():
         "protocol": "{training: {epochs: 5}}",
         "device": "cpu",
     }
-    assert from_snakemake(as_yaml(values)) == load_config(
-        values=[f"{key}={value}" for key, value in values.items()]
-    )
+    overlay = {
+        "name": "mine",
+        "datasets": ["mnist"],
+        "protocol": {"training": {"epochs": 5}},
+        "device": "cpu",
+    }
+    assert from_snakemake(as_yaml(values)) == merge(load_config(), overlay)
     assert from_snakemake({})["datasets"] == "all"
 
 

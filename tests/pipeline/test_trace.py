@@ -9,7 +9,7 @@ import pytest
 
 from mdpu.errors import UserError
 from mdpu.pipeline import trace
-from mdpu.pipeline.config import load_config
+from mdpu.pipeline.config import load_config, merge
 from mdpu.pipeline.files import REPOSITORY, read_csv
 from mdpu.pipeline.job import asked, run_history
 from mdpu.pipeline.plan import Plan
@@ -36,13 +36,13 @@ def stored(plan: Plan, run, accuracy: float) -> Stored:
 @pytest.fixture
 def cell(tmp_path):
     """Three made-up trials of a cell of the paper, 87, 88 and 89 %, in the folder of results."""
-    values = [
-        f"results_dir={tmp_path}",
-        "shipped=null",
-        "datasets=[mnist]",
-        "axes={seed: [1, 2, 3]}",
-    ]
-    plan = Plan(load_config(values=values))
+    overlay = {
+        "results_dir": str(tmp_path),
+        "shipped": None,
+        "datasets": ["mnist"],
+        "axes": {"seed": [1, 2, 3]},
+    }
+    plan = Plan(merge(load_config(), overlay))
     path = plan.layout.run_file(RELU)
     trials = {run: stored(plan, run, 0.86 + run.seed / 100) for run in plan.find_runs(RELU)}
     write_runs(path, trials.values())

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mdpu.pipeline import trace
-from mdpu.pipeline.config import load_config
+from mdpu.pipeline.config import load_config, merge
 from mdpu.pipeline.evaluate.rejudge import reading_files, write_readings
 from mdpu.pipeline.files import REPOSITORY, read_json
 from mdpu.pipeline.plan import Plan
@@ -14,7 +14,7 @@ from mdpu.pipeline.plan import Plan
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("readings")
-    plan = Plan(load_config(values=["datasets=[mnist]", "experiments=[table2]"]))
+    plan = Plan(merge(load_config(), {"datasets": ["mnist"], "experiments": ["table2"]}))
     files = [folder / name for name in ("readings.csv", "readings.json", "verdicts.json")]
     panel = write_readings(plan, reading_files(plan), *files)
     return panel, read_json(files[1]), read_json(files[2])

@@ -8,7 +8,7 @@ import pytest
 from scipy import special, stats
 
 from mdpu.errors import UserError
-from mdpu.pipeline.config import load_config, merge
+from mdpu.pipeline.config import as_yaml, from_snakemake, load_config, merge
 from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.comparison import NOT_RUN, REPRODUCED
 from mdpu.pipeline.evaluate.known import best_power, held_out
@@ -36,29 +36,25 @@ def test_the_first_value_of_a_choice_is_the_protocols():
 
 
 @pytest.mark.parametrize(
-    ("value", "named"),
+    ("definitions", "named"),
     [
-        ("definitions={readings: {mine: {epoch: all}}}", "did you mean 'epochs'"),
-        ("definitions={readings: {mine: {epochs: every}}}", "definitions.readings.mine.epochs"),
+        ("{readings: {mine: {epoch: all}}}", "did you mean 'epochs'"),
+        ("{readings: {mine: {epochs: every}}}", "definitions.readings.mine.epochs"),
+        ("{choices: {scope: {values: {class: {methods: {relu: relu-clas}}}}}}", "'relu-class'"),
         (
-            "definitions={choices: {scope: {values: {class: {methods: {relu: relu-clas}}}}}}",
-            "'relu-class'",
-        ),
-        (
-            "definitions={choices: {letters: {values: {a-i: {datasets: {emnist-letters: a-i}}}}}}",
+            "{choices: {letters: {values: {a-i: {datasets: {emnist-letters: a-i}}}}}}",
             "values.a-i",
         ),
         (
-            "definitions={choices: {batch: {values: {tuples: "
-            "{protocol: {batch_counts: tuples}}}}}}",
+            "{choices: {batch: {values: {tuples: {protocol: {batch_counts: tuples}}}}}}",
             "batch_counts",
         ),
-        ("definitions={choices: {mine: {sentence: null, place: here}}}", "values"),
+        ("{choices: {mine: {sentence: null, place: here}}}", "values"),
     ],
 )
-def test_a_wrong_choice_or_reading_is_refused(value, named):
+def test_a_wrong_choice_or_reading_is_refused(definitions, named):
     with pytest.raises(UserError, match=named):
-        load_config(values=[value])
+        from_snakemake(as_yaml({"definitions": definitions}))
 
 
 def specs(**changes):

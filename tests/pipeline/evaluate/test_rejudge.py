@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mdpu.pipeline.config import load_config
+from mdpu.pipeline.config import as_yaml, from_snakemake, load_config
 from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN
 from mdpu.pipeline.evaluate.panel import Panel, verdicts
@@ -29,19 +29,20 @@ READINGS = Readings(CONFIG)
 RULE = CONFIG["comparison"]
 
 
-def plan_of(*values):
-    return Plan(load_config([], ["datasets=[mnist]", "experiments=[table2]", *values]))
+def plan_of(**values):
+    usual = {"datasets": "[mnist]", "experiments": "[table2]"}
+    return Plan(from_snakemake(as_yaml(usual | values)))
 
 
 def test_a_plan_is_judged_under_readings_if_it_runs_numbers_of_the_paper_by_the_protocol():
     assert is_compared(plan_of())
-    assert not is_compared(plan_of("protocol={reporting: {average_last: 5}}"))
-    assert not is_compared(plan_of("definitions={experiments: {table2: {method: [siamese]}}}"))
-    other_losses = ["datasets=[mnist]", "experiments=[figure4]", "axes={loss: [hinge]}"]
-    assert not is_compared(Plan(load_config([], other_losses)))
+    assert not is_compared(plan_of(protocol="{reporting: {average_last: 5}}"))
+    siamese = "{experiments: {table2: {method: [siamese]}}}"
+    assert not is_compared(plan_of(definitions=siamese))
+    assert not is_compared(plan_of(experiments="[figure4]", axes="{loss: [hinge]}"))
 
 
-FEW = """definitions={
+FEW = """{
     experiments: {table2: {method: [ure], prior: [0.5]}},
     variants: {open: {sampling: {replacement: false}}},
 }"""
@@ -61,9 +62,10 @@ def runs_of(plan):
 
 
 def test_of_a_plans_own_cells_its_seeds_count_and_all_of_other_trainings():
-    runs = runs_of(plan_of(FEW, "axes={seed: [1, 2, 3, 4], variant: [base]}"))
-    runs += runs_of(plan_of(FEW, "axes={seed: [1, 2, 3, 4], variant: [open]}"))
-    three = plan_of(FEW, "axes={seed: [1, 2, 3]}")
+    four = "{{seed: [1, 2, 3, 4], variant: [{}]}}"
+    runs = runs_of(plan_of(definitions=FEW, axes=four.format("base")))
+    runs += runs_of(plan_of(definitions=FEW, axes=four.format("open")))
+    three = plan_of(definitions=FEW, axes="{seed: [1, 2, 3]}")
 
     trials = judged_trials(three, READINGS, READINGS.read_trials(runs))
 

@@ -46,6 +46,7 @@ def synthetic(tmp_path_factory):
     (folder / "synthetic.yaml").write_text(
         yaml.safe_dump(SYNTHETIC, allow_unicode=True), encoding="utf-8"
     )
-    plan = Plan(load_config([folder / "synthetic.yaml"], [f"results_dir={folder / 'results'}"]))
+    config = load_config([folder / "synthetic.yaml"])
+    plan = Plan(config | {"results_dir": str(folder / "results")})
     write_results(plan)
     return plan

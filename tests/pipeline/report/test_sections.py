@@ -1,6 +1,5 @@
 """Sections of the report and what its script gets, from tables made up for the purpose."""
 
-import json
 import re
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from contrast import contrast
 
 from mdpu.methods import available_methods
-from mdpu.pipeline.config import load_config
+from mdpu.pipeline.config import load_config, merge
 from mdpu.pipeline.evaluate.claims import check_claims
 from mdpu.pipeline.evaluate.collect import run_accuracies
 from mdpu.pipeline.evaluate.comparison import compare, spreads, totals
@@ -182,11 +181,8 @@ def test_words_are_typeset_and_never_markup(text, shown):
 def lines():
     """Two cells of two trials, sixty epochs each; ABS diverges in its second trial."""
     few = {"seed": [1, 2], "method": ["ure", "abs"]}
-    plan = Plan(
-        load_config(
-            [], ["datasets=[mnist]", "experiments=[table2]", f"definitions={definitions(few)}"]
-        )
-    )
+    selection = {"datasets": ["mnist"], "experiments": ["table2"]}
+    plan = Plan(merge(load_config(), selection | {"definitions": definitions(few)}))
     epochs = np.arange(1, 61)
     frames = []
     for run in plan.runs:
@@ -213,7 +209,7 @@ def lines():
 
 
 def definitions(table2):
-    return json.dumps({"experiments": {"table2": {**table2, "prior": [0.5]}}})
+    return {"experiments": {"table2": {**table2, "prior": [0.5]}}}
 
 
 def test_the_runs_of_a_cell_share_a_line(lines):
