@@ -149,7 +149,7 @@ def beside_baselines(cells: Frame, evidence: Evidence) -> Frame:
     """Return cells beside the best of Siamese, Contrastive and K-Means in their row, where all
     three were run.
     """
-    return best_in_row(cells, evidence.table, BASELINES, complete=True)
+    return best_in_row(cells, evidence.table, BASELINES)
 
 
 def loss_from_best(runs: Frame) -> pd.Series:

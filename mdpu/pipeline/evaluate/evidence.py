@@ -262,17 +262,14 @@ def best_in_row(
     cells: pd.DataFrame,
     rivals: pd.DataFrame,
     among: Sequence[str],
-    complete: bool,
 ) -> pd.DataFrame:
-    """Return cells beside the best of the methods `among` the rivals in their row.
-
-    With `complete`, rows where one of these methods was not run are left out.
+    """Return cells beside the best of the methods `among` the rivals in their row, where all of
+    these were run.
     """
     keys = list(ROW)
     competing = rivals[rivals["method"].isin(among)]
-    if complete:
-        run = competing.groupby(keys)["method"].transform("size")
-        competing = competing[run == len(among)]
+    run = competing.groupby(keys)["method"].transform("size")
+    competing = competing[run == len(among)]
     best = competing.sort_values("mean", na_position="first").drop_duplicates(keys, keep="last")
     right_cells = best[[*keys, "mean", "std", "trials"]]
     return cells.merge(right_cells, on=keys, suffixes=("", RIGHT))
