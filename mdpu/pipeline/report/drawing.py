@@ -208,17 +208,15 @@ def _settle(figure: Figure) -> None:
             axis.set_position(tuple(np.round(axis.get_position(original=True).bounds, 5)))
 
 
-def bands(
-    axes: Axes, metrics: pd.DataFrame, measure: str, methods: Sequence[str], against: str = "epoch"
-) -> None:
-    """Draw one measure against a column: mean over trials as a line, one standard deviation as a
+def bands(axes: Axes, accuracies: pd.DataFrame, methods: Sequence[str], along: str) -> None:
+    """Draw accuracies along a column: the mean over trials as a line, one standard deviation as a
     band.
     """
     for method in methods:
-        method_rows = metrics[metrics["method"] == method]
+        method_rows = accuracies[accuracies["method"] == method]
         if method_rows.empty:
             continue
-        by_value = method_rows.groupby(against)[measure].agg(["mean", "std"])
+        by_value = method_rows.groupby(along)["accuracy"].agg(["mean", "std"])
         style = method_style(method)
         values = by_value.index.to_numpy()
         every = max(1, len(values) // 8)

@@ -87,7 +87,7 @@ def line_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: st
     for axis, (dataset, *values) in zip(axes.flat, panels, strict=False):
         of_dataset = accuracies[accuracies["dataset"] == dataset]
         shown = of_dataset[(of_dataset[axes_of_panels] == values).all(axis=1)]
-        drawing.bands(axis, shown, "accuracy", methods, against=along)
+        drawing.bands(axis, shown, methods, along)
         _draw_controls(axis, shown, along, controls)
         _fit_height(axis, of_dataset.groupby([*axes_of_panels, "method", along]), controls)
         words = _setting(shown, along, with_n=along == "tuple_size" or "n" in axes_of_panels)
