@@ -45,6 +45,8 @@ NARROW = (
     4.0  # times the gate: below this, one draw of the folds may pass by chance, so more are taken
 )
 DRAWS = 3  # of the folds in that case
+CYCLES = 400  # of EM, at most
+TOLERANCE = 1e-6  # rise of the log-likelihood below which EM ends
 SEARCH = 4.8  # span of the fine grid
 FOLDS = 5
 RIDGES = (1e-3, 3e-4, 1e-4, 3e-5)
@@ -53,6 +55,7 @@ MOST = 20_000  # at most so many tuples are counted
 # factor for the fit; of 64 samples that the law gave, the largest statistic was the quantile itself
 MISFIT = 1.5
 EXPECTED = 5.0  # expected tuples, from which on a pattern counts by itself
+NAMED = 3  # columns that tell members from unlabeled rows
 LARGEST = 50  # members of a tuple whose patterns are counted for the fit
 NOISE = SHARED * BINS  # mean of the gate where the score is noise
 FURTHER = np.geomspace(1, 30, 69)  # multiples of a sample that may tell the prior, in steps of 5 %
@@ -213,7 +216,7 @@ class Counts:
         return total / total.sum()
 
 
-def count_bins(fit: CrossFit, bags: Bags, seed: int | str = 0) -> Counts:
+def count_bins(fit: CrossFit, bags: Bags, seed: int | str) -> Counts:
     """Return the bins of held-out scores, ranked within each fold with ties in random order."""
     scores = [*fit.tuple_scores, fit.unlabeled_scores]
     folds = [*fit.tuple_folds, fit.unlabeled_folds]
@@ -301,8 +304,6 @@ def maximise(
     priors: Floats,
     laws: Floats,
     weights: list[Floats],
-    cycles: int = 400,
-    tolerance: float = 1e-6,
 ) -> tuple[Floats, Floats]:
     """Return the greatest log-likelihood (R,) over the laws at each prior, by EM with SQUAREM
     steps, and the laws.
@@ -312,7 +313,7 @@ def maximise(
     best = np.full(len(priors), -np.inf)
     active = np.arange(len(priors))
     laws = laws.copy()
-    for _ in range(cycles):
+    for _ in range(CYCLES):
         at = priors[active]
         at_weights = [of_size[active] for of_size in weights]
         start = laws[active]
@@ -323,7 +324,7 @@ def maximise(
         worse = reached < after
         laws[active] = np.where(worse[:, None, None], two, jumped)
         value = np.maximum(reached, after)
-        done = value - before < tolerance
+        done = value - before < TOLERANCE
         best[active] = np.maximum(best[active], value)
         active = active[~done]
         if not len(active):
@@ -550,9 +551,7 @@ def _orders(patterns: Indices) -> Floats:
     return np.asarray(np.exp(gammaln(size + 1) - repeats))
 
 
-def columns_apart(
-    rows: Any, members: Indices, unlabeled: Indices, count: int = 3
-) -> list[tuple[int, float]]:
+def columns_apart(rows: Any, members: Indices, unlabeled: Indices) -> list[tuple[int, float]]:
     """Return the columns of a table that tell members from unlabeled rows best, and how well: areas
     under the curve.
     """
@@ -564,7 +563,7 @@ def columns_apart(
     both = np.concatenate([of_members, of_unlabeled])
     ranks = rankdata(np.nan_to_num(both, nan=-np.inf), axis=0)[: len(of_members)]
     areas = (ranks.mean(axis=0) - (len(of_members) + 1) / 2) / len(of_unlabeled)
-    best = np.argsort(-np.abs(areas - 0.5), kind="stable")[:count]
+    best = np.argsort(-np.abs(areas - 0.5), kind="stable")[:NAMED]
     return [(int(column), float(max(areas[column], 1 - areas[column]))) for column in best]
 
 
@@ -637,7 +636,7 @@ def estimate_prior(
     return prior_of(Sample.of(rows, sample, law_of), seed, level=level)
 
 
-def prior_of(sample: Sample, seed: int | str = 0, *, level: float = 0.95) -> PriorProfile:
+def prior_of(sample: Sample, seed: int | str, *, level: float = 0.95) -> PriorProfile:
     """Estimate the class prior of a sample, as `estimate_prior` does of its parts."""
     check_share("level", level)
     bags = without_pool(_part(sample.bags, seed))

@@ -148,7 +148,7 @@ def load(path: str | Path, *, network: Any = None, trusted: Sequence[str] = ()) 
     return with_last(classifier, lambda last: _from_data(last, network))
 
 
-def _unknown(data: bytes, trusted: Sequence[Any] = KNOWN) -> list[str]:
+def _unknown(data: bytes, trusted: Sequence[Any]) -> list[str]:
     """Return the names of the types in a file that are not trusted."""
     names = {
         type_or_name

@@ -26,6 +26,8 @@ from torch.nn.functional import softplus
 from mdpu.law import TINY
 from mdpu.losses import TupleLoss, joint
 
+HALVINGS = 30  # of the interval in which a shift is looked for
+
 
 class ExpectationLoss(TupleLoss):
     """Expected cross-entropy of members and of unlabeled images."""
@@ -40,13 +42,13 @@ class ExpectationLoss(TupleLoss):
         return (tuples_loss + unlabeled_loss) / (law.size + 1)
 
 
-def shift_to(prior: float, scores: Tensor, halvings: int = 30) -> Tensor:
+def shift_to(prior: float, scores: Tensor) -> Tensor:
     """Return the shift of scores (..., N) that gives r the mean `prior`, at most 30 log-odds,
     (..., 1).
     """
     low = torch.full_like(scores[..., :1], -30.0)
     high = -low
-    for _ in range(halvings):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
         below = (scores + middle).sigmoid().mean(dim=-1, keepdim=True) < prior
         low, high = middle.where(below, low), high.where(below, middle)

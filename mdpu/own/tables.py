@@ -30,6 +30,7 @@ DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 TABLES = (*DELIMITED, ".parquet", ".xlsx")
 NAMELESS = "Unnamed: "  # how pandas calls a column without a name, by its place
 REGULAR = 0.9  # share of the lines that a separator divides alike
+MOST_RECORDS = 1000  # by which a separator is judged
 TOP = 20  # lines in which a header is looked for by the names that it must hold
 NO_UNIT = "1"  # in a row of units, of a column whose numbers have none
 BOMS = {
@@ -187,7 +188,7 @@ def _find_separator(text: str, path: Path, needed: Sequence[str]) -> str:
     return usual
 
 
-def _first_records(text: str, separator: str, most: int = 1000) -> list[list[str]]:
+def _first_records(text: str, separator: str) -> list[list[str]]:
     """Return the first records of a table, without lines of comments above it and lines without a
     cell.
     """
@@ -196,7 +197,7 @@ def _first_records(text: str, separator: str, most: int = 1000) -> list[list[str
         for record in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
             if record and not (record[0].startswith("#") and len(record) == 1):
                 records.append(record)
-            if len(records) == most:
+            if len(records) == MOST_RECORDS:
                 break
     except csv.Error:
         return records

@@ -35,11 +35,11 @@ def size_name(tuple_size: int) -> str:
     return SIZE_NAMES.get(tuple_size, f"{tuple_size}-tuples")
 
 
-def panel_columns(count: int, most: int = MOST_ACROSS) -> int:
+def panel_columns(count: int) -> int:
     """Return how many of `count` panels stand side by side, so that the rows are few and about
     equally long.
     """
-    return -(-count // -(-count // most))
+    return -(-count // -(-count // MOST_ACROSS))
 
 
 def draw_panels(
