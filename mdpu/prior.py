@@ -374,7 +374,6 @@ def profile(*draws: Counts, level: float = 0.95) -> PriorProfile:
 
     Counts of several draws of the folds have the mean of their log-likelihoods.
     """
-    check_share("level", level)
     counts = draws[0]
     symmetric = all(law.weights == law.weights[::-1] for law in counts.laws)
     quantile = float(chi2.ppf(level, df=1))

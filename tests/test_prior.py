@@ -168,7 +168,7 @@ def test_bins_that_say_nothing_give_no_prior():
 def test_little_data_bound_the_prior_or_say_nothing():
     assert profile(expected_counts(DOMINANT[2], 0.3, 150, 150)).verdict != "known"
     with pytest.raises(UserError, match="level"):
-        profile(expected_counts(DOMINANT[2], 0.3), level=95)
+        estimate_prior(*gaussians(DOMINANT[2], 0.3, 30, 0), level=95)
 
 
 @pytest.mark.parametrize("law", [DOMINANT[2], DOMINANT[3]])
