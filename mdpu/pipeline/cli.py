@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import json
 import os
 import shutil
@@ -107,19 +106,25 @@ def trace(arguments: Any) -> None:
     """Show where a number comes from: settings, trials, keys, files, and the command that makes it
     again.
     """
-    print(_module("trace").trace(arguments.name, arguments.config))
+    from mdpu.pipeline import trace as tracing
+
+    print(tracing.trace(arguments.name, arguments.config))
 
 
 def retrain(arguments: Any) -> int:
     """Train a run, or all of a cell, again, and judge the cell with the new runs; status 1 if it
     differs.
     """
-    return 0 if _module("trace").retrain(arguments.name, arguments.config) else 1
+    from mdpu.pipeline import trace as tracing
+
+    return 0 if tracing.retrain(arguments.name, arguments.config) else 1
 
 
 def verify(arguments: Any) -> int:
     """Train a sample of the shipped runs again, and judge their cells; status 1 if one differs."""
-    return 0 if _module("trace").verify(arguments.runs, arguments.seed, arguments.config) else 1
+    from mdpu.pipeline import trace as tracing
+
+    return 0 if tracing.verify(arguments.runs, arguments.seed, arguments.config) else 1
 
 
 def fit(arguments: Any) -> None:
@@ -150,11 +155,6 @@ def predict(arguments: Any) -> None:
 
     options = {name: getattr(arguments, name) for name in ("table", "file", *READING)}
     predict_rows(arguments.model, arguments.source, arguments.out, options)
-
-
-def _module(name: str) -> Any:
-    """Return a module of the pipeline that takes seconds to load."""
-    return importlib.import_module(f"mdpu.pipeline.{name}")
 
 
 class _Parser(argparse.ArgumentParser):
