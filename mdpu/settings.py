@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
-from mdpu.errors import UserError
+from mdpu.errors import UserError, check_choice
 from mdpu.law import Law
 
 # part of every run's key; raise it when a change of the code moves the numbers of finished runs
@@ -157,8 +157,7 @@ class Settings:
             if name in CHOICES
         ]
         for name, value, among in choices:
-            if value not in [*among]:  # a list asks for no hash
-                raise UserError(f"{name} is {value!r}; it must be one of {', '.join(among)}")
+            check_choice(name, value, among)
         for name, sizes in self.architecture.items():
             if name in CHOICES:
                 continue
