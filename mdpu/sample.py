@@ -148,10 +148,6 @@ class Bags:
         ends = np.cumsum([len(part.tuples) for part in self.parts])[:-1]
         return np.split(of_tuples, ends)
 
-    def put_back(self) -> Bags:
-        """Return the bags with the members of the tuples among the unlabeled rows as well."""
-        return replace(self, unlabeled=np.concatenate([self.unlabeled, self.members]))
-
 
 def checked_bounds(sizes: Indices, counts: tuple[ArrayLike, ArrayLike], complete: bool) -> Indices:
     """Return the bounds (n, 2) on the numbers of positives of tuples, each told once or for each.
@@ -267,7 +263,8 @@ class Sample:
 
     def put_back(self) -> Sample:
         """Return the sample with the members of the tuples among the unlabeled rows as well."""
-        return replace(self, bags=self.bags.put_back())
+        unlabeled = np.concatenate([self.bags.unlabeled, self.bags.members])
+        return replace(self, bags=replace(self.bags, unlabeled=unlabeled))
 
 
 # -- rows ------------------------------------------------------------------------------------------
