@@ -262,7 +262,7 @@ class Training:
         self.state = [*weights, *self.optimizer.state, *self.average.state]
 
         self.inputs = Inputs(images, samples, self.preparation, device)
-        self.ragged = any((sample.tuples < 0).any() for sample in samples)
+        self.ragged = any(sample.is_ragged for sample in samples)
         self.labels = None
         if method.sees_labels:
             self.labels = torch.from_numpy(cast(Any, labels)[self.inputs.used]).to(device)
