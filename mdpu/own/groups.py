@@ -9,7 +9,7 @@ was read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -430,15 +430,6 @@ def _read_frame(source: Any, needed: Sequence[str], reading: Reading) -> Table:
     return read_table(Path(source), needed, reading)
 
 
-def _tried(path: Path, read: Callable[[Path], Any]) -> Any:
-    """Read a file by a function, or raise `UserError`."""
-    try:
-        return read(path)
-    # pandas, pyarrow, zipfile, numpy and Pillow raise different ones for a damaged file
-    except Exception as error:
-        raise UserError(f"{path} cannot be read: {printable(str(error))[:200]}") from None
-
-
 def _read_arrays(path: Path, keys: Sequence[str]) -> Source:
     if len(keys) > 1:
         raise UserError(
@@ -456,12 +447,16 @@ def _read_arrays(path: Path, keys: Sequence[str]) -> Source:
 
 
 def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    return {**np.load(path, allow_pickle=False)}
+    """Return the arrays of an npz file by name; raise `UserError` if it is damaged."""
+    try:
+        return {**np.load(path, allow_pickle=False)}
+    except Exception as error:  # zipfile and numpy raise different ones
+        raise UserError(f"{path} cannot be read: {printable(str(error))[:200]}") from None
 
 
 def _read_npz(path: Path, group: str | None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the rows and ids of an npz file."""
-    held = _tried(path, _load_arrays)
+    held = _load_arrays(path)
     for name in held.keys() & {"rows", "tuples", "unlabeled"}:
         array = held[name]
         most = 5 if name == "tuples" else 4  # axes of pictures in colour
