@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mdpu import scores
 from mdpu.data import UNLABELED, Indices, sample_of
-from mdpu.own.counted import Counted, doubtful, known_prior
+from mdpu.own.counted import LEVEL, Counted, doubtful, known_prior
 from mdpu.own.rules import Rule
 from mdpu.places import HeldOut, Places, error_with_broken, judge_places
 
@@ -40,8 +40,15 @@ class Judge:
         return judged
 
     def error(self, held_out: NDArray[np.float64]) -> scores.Estimate:
-        """Return the error rate."""
-        return _error(self.classifier, held_out, self.groups)
+        """Return the error rate, as `risk_estimate` does."""
+        sample = sample_of(self.groups)
+        profile = scores.estimated_profile(self.classifier)
+        law_of = self.classifier.law_of
+
+        def at(prior: float) -> dict[str, scores.Estimate]:
+            return {"risk": scores.estimated_risk(held_out > 0, sample, prior, law_of, LEVEL)}
+
+        return scores.with_uncertain_prior(at, self.classifier.prior_, profile, LEVEL)["risk"]
 
     def measures(self, held_out: NDArray[np.float64]) -> dict[str, scores.Estimate]:
         """Return AUC, balanced accuracy, precision and recall."""
@@ -105,7 +112,7 @@ class CountedJudge:
         def at(prior: float) -> dict[str, scores.Estimate]:
             return {"risk": self._at(prior).error(yes)}
 
-        return scores.with_uncertain_prior(at, self.prior, self.profile, 0.95)["risk"]
+        return scores.with_uncertain_prior(at, self.prior, self.profile, LEVEL)["risk"]
 
     def measures(self, held_out: NDArray[np.float64]) -> dict[str, scores.Estimate]:
         """Return AUC, balanced accuracy, precision and recall."""
@@ -113,7 +120,7 @@ class CountedJudge:
         def at(prior: float) -> dict[str, scores.Estimate]:
             return self._at(prior).measures(held_out)
 
-        return scores.with_uncertain_prior(at, self.prior, self.profile, 0.95)
+        return scores.with_uncertain_prior(at, self.prior, self.profile, LEVEL)
 
     def calibration(self, held_out: NDArray[np.float64]) -> pd.DataFrame:
         """Return the share of positives by probability."""
@@ -142,14 +149,3 @@ class CountedJudge:
         rule = self.rule.take(np.searchsorted(numbers, held))
         counted = Counted.of(groups, rule, self.prior)
         return lambda held_out: counted.auc(np.asarray(held_out, np.float64)).value
-
-
-def _error(classifier: Any, held_out: NDArray[np.float64], groups: Indices) -> scores.Estimate:
-    """Return the error rate that scores of folds are estimated to have, as `risk_estimate` does."""
-    sample = sample_of(groups)
-    profile = scores.estimated_profile(classifier)
-
-    def at(prior: float) -> dict[str, scores.Estimate]:
-        return {"risk": scores.estimated_risk(held_out > 0, sample, prior, classifier.law_of, 0.95)}
-
-    return scores.with_uncertain_prior(at, classifier.prior_, profile, 0.95)["risk"]
