@@ -36,18 +36,16 @@ def write_collection(
     """
     stored_runs = find_runs(plan, files)
     collected = collect(stored_runs)
-    accuracies = run_accuracies(collected, plan.protocol.reporting)
-    described = describe_runs(collected, accuracies, stored_runs, plan.config)
+    described = describe_runs(plan, collected, stored_runs)
     write_table(collected, metrics)
     write_csv(summarize(described), summary)
     write_csv(described, runs)
 
 
 def describe_runs(
+    plan: Plan,
     metrics: pd.DataFrame,
-    accuracies: pd.DataFrame,
     stored_runs: Mapping[Run, tuple[Stored, Path]],
-    config: Config,
 ) -> pd.DataFrame:
     """Return one row per run: its results, and what they come from.
 
@@ -56,11 +54,12 @@ def describe_runs(
     paper asks for it. ``risk`` is that of the last epoch, missing for a run that diverged or
     estimates none; ``file`` holds the run under its ``key``.
     """
-    names = reading_names(stored_runs.values(), config)
+    names = reading_names(stored_runs.values(), plan.config)
     origins = []
     for run, (stored, file) in stored_runs.items():
-        origin = {**_origin(run, stored), "selection": config["name"], "file": _short(file)}
+        origin = {**_origin(run, stored), "selection": plan.config["name"], "file": _short(file)}
         origins.append({**origin, "reading": names[stored.key]})
+    accuracies = run_accuracies(metrics, plan.protocol.reporting)
     last = metrics.sort_values("epoch").drop_duplicates(list(AXES), keep="last")
     reached = accuracies.merge(last[[*AXES, "risk"]], on=list(AXES), validate="one_to_one")
     described = reached.merge(pd.DataFrame(origins), on=list(AXES), validate="one_to_one")

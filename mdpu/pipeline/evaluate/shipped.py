@@ -13,7 +13,7 @@ import pandas as pd
 
 from mdpu.pipeline.config import BASE, Config, load_config, merge
 from mdpu.pipeline.evaluate.choices import PROTOCOL, Readings
-from mdpu.pipeline.evaluate.collect import collect, run_accuracies
+from mdpu.pipeline.evaluate.collect import collect
 from mdpu.pipeline.evaluate.provenance import describe_runs
 from mdpu.pipeline.files import REPOSITORY
 from mdpu.pipeline.plan import LOGISTIC, Plan, Run
@@ -102,9 +102,7 @@ def _described(stored_runs: dict[Run, tuple[Stored, Path]], plan: Plan) -> pd.Da
     """Return one row per run of a plan, as `describe_runs` does."""
     if not stored_runs:
         return pd.DataFrame()
-    metrics = collect(stored_runs)
-    accuracies = run_accuracies(metrics, plan.protocol.reporting)
-    return describe_runs(metrics, accuracies, stored_runs, plan.config)
+    return describe_runs(plan, collect(stored_runs), stored_runs)
 
 
 def _runs_of_readings(

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from mdpu.pipeline.config import known, load_config, merge
-from mdpu.pipeline.evaluate.collect import collect, find_runs, run_accuracies, summarize
+from mdpu.pipeline.evaluate.collect import collect, find_runs, summarize
 from mdpu.pipeline.evaluate.comparison import compare
 from mdpu.pipeline.evaluate.provenance import describe_runs
 from mdpu.pipeline.files import REPOSITORY, resource
@@ -89,9 +89,7 @@ def read_apart(plan: Plan) -> Apart | None:
         return None
     stored = find_runs(other, apart_files(plan))
     metrics = collect(stored)
-    runs = describe_runs(
-        metrics, run_accuracies(metrics, other.protocol.reporting), stored, other.config
-    )
+    runs = describe_runs(other, metrics, stored)
     summary = summarize(runs)
     comparison = compare(summary, other.published_names, other.config["comparison"], other.readings)
     figures = REPOSITORY / Path(other.config["shipped"]).parent / other.config["name"]
