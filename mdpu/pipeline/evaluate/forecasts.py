@@ -60,8 +60,7 @@ def forecast_cells(plan: Plan, metrics: pd.DataFrame, forecasts: pd.DataFrame) -
     tables = []
 
     for reading, of_reading in forecasts.groupby("reading", sort=False):
-        changes = readings.changes(readings.named[reading])["protocol"]["reporting"]
-        accuracies = run_accuracies(run, {**plan.protocol.reporting, **changes})
+        accuracies = run_accuracies(run, readings.reporting(readings.named[reading]))
         means = accuracies.groupby(list(CELL), as_index=False)["accuracy"].mean()
         cells = of_reading.merge(means, on=["dataset", "tuple_size", "n", "prior", "method"])
         tables.append(_scored(cells, float(of_reading["level"].iloc[0])))

@@ -33,7 +33,7 @@ def forecast_section(
     readings = Readings(plan.config)
     scores = score_forecasts(plan, measured, forecasts)
     for score in scores:
-        score["words"] = _epochs(plan, readings, score["reading"])
+        score["words"] = _epochs(readings, score["reading"])
     titles = plan.titles(_forecast_runs(plan, runs)["dataset"]).values()
     return {
         "template": "sections/forecast-cells.html.j2",
@@ -47,10 +47,9 @@ def forecast_section(
     }
 
 
-def _epochs(plan: Plan, readings: Readings, reading: str) -> str:
+def _epochs(readings: Readings, reading: str) -> str:
     """Return which epochs a named reading averages, in words."""
-    changes = readings.changes(readings.named[reading])["protocol"]["reporting"]
-    average = {**plan.protocol.reporting, **changes}["average_last"]
+    average = readings.reporting(readings.named[reading])["average_last"]
     return "all epochs" if average == "all" else f"the last {average} epochs"
 
 
