@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mdpu.pipeline.evaluate.choices import Readings
-from mdpu.pipeline.evaluate.comparison import NOT_RUN, VERDICTS
+from mdpu.pipeline.evaluate.comparison import JUDGED, NOT_RUN, VERDICTS, count_verdicts
 from mdpu.pipeline.evaluate.exported import reading_address
 from mdpu.pipeline.evaluate.panel import Panel, verdicts
 from mdpu.pipeline.evaluate.rejudge import places_tried
@@ -104,7 +104,7 @@ def specification_columns(panel: Panel, readings: Readings, rule: Any) -> pd.Dat
                 "address": reading_address(reading, readings),
                 "numbers": int((judged != NOT_RUN).sum()),
                 "median": round(float(curve.medians[column]), 2),
-                **{verdict: int((judged == verdict).sum()) for verdict in VERDICTS[:4]},
+                **count_verdicts(judged, JUDGED),
             }
         )
     return pd.DataFrame(rows)
@@ -152,7 +152,7 @@ def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
     lower.set_xlabel(f"Column, of {len(columns)} readings")
     for axis in (middle, lower):
         axis.grid(visible=False)
-    for verdict, colour in zip(VERDICTS[:4], COLOURS / 255, strict=False):
+    for verdict, colour in zip(JUDGED, COLOURS / 255, strict=False):
         lower.plot([], [], "s", color=colour, label=verdict)
     legend_below(drawn)
     return drawn
