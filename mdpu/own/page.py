@@ -21,7 +21,7 @@ from mdpu.own.doubts import doubts_of
 from mdpu.own.findings import Study
 from mdpu.pipeline.files import write_text
 from mdpu.pipeline.report.drawing import draw_panels, save_figure
-from mdpu.pipeline.report.html import STYLE, TEMPLATES, environment, figure
+from mdpu.pipeline.report.html import STYLE, environment, figure, read_templates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def write_own_page(study: Study, out: Path) -> None:
             SHOWN
         ),
         "figures": {name: _figure(study, own) for name, own in draw.items()},
-        "style": "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
+        "style": read_templates(STYLE),
     }
     shown["headings"] = _headings(study, shown["importance"]["column"].tolist())
     suspects = _suspects(study, shown["headings"])

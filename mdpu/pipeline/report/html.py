@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +28,11 @@ DARK = {
     "#404040": "#bfbfbf",
     "#f0f0f0": "#262626",
 }
+
+
+def read_templates(names: Iterable[str]) -> str:
+    """Return the text of files of the templates, such as `STYLE`, one after the other."""
+    return "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 
 def environment() -> Environment:

@@ -49,7 +49,7 @@ from mdpu.pipeline.report.cells import (
     training_lines,
     verdicts_by_cell,
 )
-from mdpu.pipeline.report.html import STYLE, TEMPLATES
+from mdpu.pipeline.report.html import STYLE, read_templates
 from mdpu.pipeline.report.sections import BESIDE, data_url, downloads
 from mdpu.pipeline.report.specification import specification_section
 from mdpu.pipeline.report.verdicts import (
@@ -92,8 +92,8 @@ def write_page(plan: Plan, out: Path) -> None:
             **results,
             **_making(plan, out),
             data=data,
-            style="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in STYLE),
-            script="".join((TEMPLATES / name).read_text(encoding="utf-8") for name in SCRIPT),
+            style=read_templates(STYLE),
+            script=read_templates(SCRIPT),
         )
     )
     write_text(out, page)
