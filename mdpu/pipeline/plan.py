@@ -193,6 +193,16 @@ class Experiment:
     not_run: tuple[str, ...] = ()  # datasets that it spans but the configuration does not select
     options: Mapping[str, Any] = field(default_factory=dict)  # settings of its kind
 
+    @property
+    def methods(self) -> list[str]:
+        """The methods of its runs, each once, in order."""
+        return list(dict.fromkeys(run.method for run in self.runs))
+
+    @property
+    def datasets(self) -> list[str]:
+        """The datasets of its runs, each once, in order."""
+        return list(dict.fromkeys(run.dataset for run in self.runs))
+
 
 @dataclass(frozen=True)
 class Departure:

@@ -69,7 +69,7 @@ def missing_datasets(plan: Plan, experiment: Experiment) -> dict[str, str]:
     on others.
     """
     papers = set(published_cells()["dataset"])
-    shown = {plan.published_names[run.dataset] for run in experiment.runs}
+    shown = {plan.published_names[name] for name in experiment.datasets}
     if shown.isdisjoint(papers):
         return {}
     return plan.titles(experiment.not_run)

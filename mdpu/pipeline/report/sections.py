@@ -68,7 +68,7 @@ def seen(plan: Plan, experiment: Experiment, described: pd.DataFrame | None = No
     each = ", ".join(
         f"{load_method(str(method)).title} {mean:.1f} %" for method, mean in means.items()
     )
-    datasets = ", ".join(plan.titles(run.dataset for run in experiment.runs).values())
+    datasets = ", ".join(plan.titles(experiment.datasets).values())
     return (
         f"{experiment.title}. {len(shown)} cells of {datasets}, with mean accuracies from "
         f"{shown['mean'].min():.1f} to "

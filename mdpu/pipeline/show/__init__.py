@@ -160,7 +160,7 @@ def settings(plan: Plan, name: str) -> dict[str, Any]:
     runs = experiment.runs
     names = {
         *selected(plan.config, "datasets")[:1],
-        *(run.dataset for run in runs),
+        *experiment.datasets,
         *experiment.not_run,
     }
     return {
@@ -210,10 +210,8 @@ def reported(plan: Plan, experiment: Experiment, metrics: Path) -> pd.DataFrame:
     them in.
     """
     accuracies = run_accuracies(read_histories(experiment.runs, metrics), plan.protocol.reporting)
-    methods = list(dict.fromkeys(run.method for run in experiment.runs))
-    return accuracies.sort_values(
-        "method", key=lambda column: column.map(methods.index), kind="stable"
-    )
+    place = experiment.methods.index
+    return accuracies.sort_values("method", key=lambda column: column.map(place), kind="stable")
 
 
 def figure_kind(

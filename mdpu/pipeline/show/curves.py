@@ -47,7 +47,7 @@ class Panel(NamedTuple):
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
     histories = read_histories(experiment.runs, inputs["metrics"])
-    datasets = plan.titles(run.dataset for run in experiment.runs)
+    datasets = plan.titles(experiment.datasets)
     return curves_figure(histories, datasets)
 
 

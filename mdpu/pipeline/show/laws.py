@@ -167,9 +167,9 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
         reported(plan, experiment, inputs["metrics"]), laws, plan.config["comparison"]["level"]
     )
     write_csv(cells, plan.layout.table(experiment.name))
-    order = list(dict.fromkeys(run.method for run in experiment.runs))
-    cells = cells.sort_values("method", key=lambda methods: methods.map(order.index), kind="stable")
-    return laws_figure(cells, plan.titles(run.dataset for run in experiment.runs))
+    place = experiment.methods.index
+    cells = cells.sort_values("method", key=lambda methods: methods.map(place), kind="stable")
+    return laws_figure(cells, plan.titles(experiment.datasets))
 
 
 KIND = figure_kind(

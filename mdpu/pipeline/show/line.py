@@ -66,7 +66,7 @@ def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
             for name in set(accuracies["variant"])
         }
         accuracies[along] = accuracies["variant"].map(offsets)
-    datasets = plan.titles(run.dataset for run in experiment.runs)
+    datasets = plan.titles(experiment.datasets)
     return line_figure(accuracies, datasets, along)
 
 

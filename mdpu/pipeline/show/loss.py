@@ -38,7 +38,7 @@ misclassified, so nothing is learned with it, and its points stay near chance.
 
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:
     """Draw an experiment of this kind."""
-    datasets = plan.titles(run.dataset for run in experiment.runs)
+    datasets = plan.titles(experiment.datasets)
     return loss_figure(reported(plan, experiment, inputs["metrics"]), datasets)
 
 

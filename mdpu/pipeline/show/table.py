@@ -197,7 +197,7 @@ def table_section(plan: Plan, experiment: Experiment, cells: pd.DataFrame) -> di
     """Return a table's rows for the template, prior by prior, each cell with ours, the paper's and
     the difference.
     """
-    methods = list(dict.fromkeys(run.method for run in experiment.runs))
+    methods = experiment.methods
     by_row: dict[tuple[str, str], dict[str, dict[Any, Any]]] = {}
     for cell in cells.assign(best=best_methods(cells)).to_dict("records"):
         by_row.setdefault((cell["prior"], cell["dataset"]), {})[cell["method"]] = cell
