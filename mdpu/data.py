@@ -72,16 +72,21 @@ class TupleData:
             empty.
         """
         sizes = np.array([len(members) for members in tuples], dtype=np.int64)
-        if not sizes.size or not sizes.all() or not len(unlabeled):
-            raise UserError(
-                "tuples and unlabeled rows are both needed, but there are none, or a tuple has no "
-                "member"
-            )
+        _check_filled(sizes, len(unlabeled))
         # the tuples of one array are alike
         for members in tuples[:1] if isinstance(tuples, np.ndarray) else tuples:
             _check_alike(members, unlabeled)
         images = np.concatenate([*tuples, unlabeled])
         return images, cls(_padded(sizes), np.arange(sizes.sum(), len(images)))
+
+
+def _check_filled(sizes: Sequence[int] | Indices, n_unlabeled: int) -> None:
+    """Raise `UserError` unless there are tuples, all with members, and unlabeled rows."""
+    if not len(sizes) or not all(sizes) or not n_unlabeled:
+        raise UserError(
+            "tuples and unlabeled rows are both needed, but there are none, or a tuple has no "
+            "member"
+        )
 
 
 def _check_alike(members: NDArray[Any], unlabeled: NDArray[Any]) -> None:
@@ -252,11 +257,7 @@ def _sizes_of_alike(tuples: Sequence[Any], unlabeled: Any) -> list[int]:
     alike.
     """
     sizes = [np.shape(part)[0] for part in tuples]
-    if not tuples or not all(sizes) or not np.shape(unlabeled)[0]:
-        raise UserError(
-            "tuples and unlabeled rows are both needed, but there are none, or a tuple has no "
-            "member"
-        )
+    _check_filled(sizes, np.shape(unlabeled)[0])
     for number, part in enumerate(tuples):
         if type(part) is not type(unlabeled) or part.shape[1:] != unlabeled.shape[1:]:
             raise UserError(
