@@ -812,11 +812,10 @@ class MDPUClassifier(TupleEstimator):
         dominant class.
         """
         law = Law.dominant(size) if self.dominant == "positive" else Law.between(size, 0, size // 2)
-        return law.broken(self.broken) if self.broken else law
+        return law.broken(self.broken)
 
     def _learned_law(self, size: int) -> Law:
-        law = Law.dominant(size)
-        return law.broken(self.broken) if self.broken else law
+        return Law.dominant(size).broken(self.broken)
 
     @property
     def _sign(self) -> int:

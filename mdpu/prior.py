@@ -482,7 +482,7 @@ def share_deviance(counts: Counts, prior: float, shares: Floats) -> Floats:
     prior_of_each = 0 * share_of_each + prior
     weights = []
     for law in counts.laws:
-        laws = [law.broken(share) if share else law for share in share_of_each]
+        laws = [law.broken(share) for share in share_of_each]
         weights.append(collected(laws, prior_of_each))
 
     all_priors = np.tile(priors, len(shares))
