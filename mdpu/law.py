@@ -166,6 +166,12 @@ class Law:
         """M, the number of members."""
         return len(self.weights) - 1
 
+    @property
+    def turns(self) -> bool:
+        """Whether the weights rise and fall with the number of positives."""
+        steps = np.diff(self.weights)
+        return bool(steps.min() < 0 < steps.max())
+
     def at(self, prior: float) -> Law:
         """Return the law without a share of broken tuples, its weights being those that this share
         gives at a prior.
@@ -315,8 +321,7 @@ class Law:
         positive = check_share("prior", prior)
         negative = 1.0 - positive
         a, b, scale = self.coefficients(positive)
-        steps = np.diff(self.weights)  # of both signs they cancel
-        if abs(scale) < (1e-12 if min(steps) < 0 < max(steps) else sys.float_info.min):
+        if abs(scale) < (1e-12 if self.turns else sys.float_info.min):  # steps of both signs cancel
             raise UserError(
                 f"with tuples of {self.size} at prior {prior} members are positive as often as "
                 "unlabeled rows, to double precision, so that no risk of single members exists; "

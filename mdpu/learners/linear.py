@@ -345,10 +345,8 @@ def network_start(
     prior : float
     seed : int or str
     """
-    steps = np.diff(law.at(prior).weights)
-    turns = steps.min() < 0 < steps.max()
     if (
-        not turns
+        not law.at(prior).turns
         or sample.is_ragged
         or law.marginal_information(prior) > FEW * law.joint_information(prior)
     ):

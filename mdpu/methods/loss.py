@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, cast
 
 import torch
@@ -88,8 +87,7 @@ class LossObjective(Objective):
         if not isinstance(self.loss, TupleLoss):
             return None
         law = self.task.law_of(self.task.tuple_size)
-        steps = [after - before for before, after in pairwise(law.at(self.task.prior).weights)]
-        if not min(steps) < 0 < max(steps):
+        if not law.at(self.task.prior).turns:
             return None  # weights that only rise need no start, and scipy stays unloaded
         from mdpu.learners.linear import network_start
 
