@@ -467,17 +467,6 @@ class TupleLoss(ScoreLoss):
     measures = ("model_prior",)
     splits_unlabeled = True
 
-    def __init__(
-        self,
-        law: Laws,
-        prior: float,
-        correction: str | float | None = "relu",
-        process_group: Group = None,
-    ) -> None:
-        super().__init__(law, prior, correction, process_group)
-        if isinstance(law, Law):
-            self.values_of(law.size)
-
     def law_values(self, law: Law) -> tuple[Law, float]:
         """Return the law at the prior, and its Z."""
         return law.at(self.prior), law.rate(self.prior)
