@@ -11,12 +11,11 @@ from scipy import stats
 from mdpu.data import draw_split
 from mdpu.errors import UserError
 from mdpu.law import Law, named_law
-from mdpu.pipeline.data.splits import describe_split, draw, write_split
+from mdpu.pipeline.data.splits import describe_split, write_split
 from mdpu.pipeline.files import load_npz, save_npz
 
 # 40 images left out, 60 positive, 20 negative, well mixed.
 LABELS = np.array([1, -1, 0, 1, 0, 1] * 20, dtype=np.int8)
-PAIRS = Law.dominant(2)
 
 GOLDEN = {
     (True, True): [
@@ -142,38 +141,6 @@ def test_the_largest_n_that_is_named_fits_and_the_next_does_not(sides, size, pri
     assert len(drawn(largest).tuples) == largest
 
 
-@pytest.mark.parametrize("replacement", [True, False])
-def test_a_remainder_has_what_the_same_tuples_left_of_a_pool_at_the_prior(replacement):
-    """60,000 images at 0.40 less 10,000 pairs leave 0.2875: here in small, over many pools."""
-    labels = np.tile(LABELS, 20)
-    fresh = [draw(labels, PAIRS, 0.4, 20, 80, f"{i}", replacement=replacement) for i in range(60)]
-    rest = [
-        draw(labels, PAIRS, 0.4, 20, 80, f"{i}", "remainder", replacement=replacement)
-        for i in range(60)
-    ]
-    for own, other in zip(fresh, rest, strict=True):
-        assert np.array_equal(own.tuples, other.tuples)
-        assert (
-            not np.isin(other.unlabeled, other.tuples).any()
-            and (labels[other.unlabeled] != 0).all()
-        )
-    assert np.mean([(labels[split.unlabeled] > 0).mean() for split in fresh]) == pytest.approx(
-        0.4, abs=0.02
-    )
-    assert np.mean([(labels[split.unlabeled] > 0).mean() for split in rest]) == pytest.approx(
-        0.2875, abs=0.02
-    )
-    whole = draw(labels, PAIRS, 0.4, 20, 80, "0", "put-back", replacement=replacement)
-    assert np.array_equal(whole.unlabeled, np.append(rest[0].unlabeled, rest[0].tuples))
-
-
-@pytest.mark.parametrize(("labels", "n", "n_unlabeled"), [(LABELS, 30, 4), (LABELS[:20], 2, 3)])
-def test_a_pool_that_cannot_be_is_refused(labels, n, n_unlabeled):
-    with pytest.raises(UserError, match=r"n_unlabeled|remainder"):
-        for trial in range(20):
-            draw(labels, PAIRS, 0.4, n, n_unlabeled, f"{trial}", "remainder", replacement=n == 30)
-
-
 # -- the file of a cell ----------------------------------------------------------------------------
 
 SPEC = {
@@ -195,21 +162,16 @@ def labels(tmp_path):
     ("law", "more"),
     [
         (Law.dominant(3), {}),
-        (
-            Law.dominant(3),
-            {"overlap": False, "replacement": False, "n": 2, "broken": 0.0, "unlabeled": "pool"},
-        ),
-        (named_law("exactly-1", 3), {"law": "exactly-1", "unlabeled": "remainder", "n": 2}),
+        (Law.dominant(3), {"overlap": False, "replacement": False, "n": 2, "broken": 0.0}),
+        (named_law("exactly-1", 3), {"law": "exactly-1", "n": 2}),
         (named_law("0,0.2,1,1", 3).broken(0.3), {"law": "0,0.2,1,1", "broken": 0.3}),
     ],
 )
 def test_a_file_holds_the_trial_of_each_seed(tmp_path, labels, law, more):
     write_split(labels, tmp_path / "split.npz", SPEC | more)
-    options = {
-        key: value for key, value in more.items() if key in ("overlap", "replacement", "unlabeled")
-    }
+    options = {key: value for key, value in more.items() if key in ("overlap", "replacement")}
     for seed, trial in SPEC["trials"].items():
-        expected = draw(LABELS, law, 0.4, more.get("n", 7), 20, trial, **options)
+        expected = draw_split(LABELS, law, 0.4, more.get("n", 7), 20, trial, **options)
         tuples, unlabeled = load_npz(
             tmp_path / "split.npz", f"tuples_{seed}", f"unlabeled_{seed}"
         ).values()
