@@ -305,9 +305,8 @@ class Law:
                 excess -= (1 - k / self.size) * prior * chances[self.size - k]
         return Coefficients(1.0 - b, b, float(excess))
 
-    def risk_weights(self, prior: float, target: float | None = None) -> RiskWeights:
-        """Return the weights of the unbiased risk (Theorem 1, Eq. 11), at another prior `target` if
-        one is given.
+    def risk_weights(self, prior: float) -> RiskWeights:
+        """Return the weights of the unbiased risk (Theorem 1, Eq. 11).
 
         They are those of learning from two unlabeled sets with the class priors a and pi_+ (Lu et
         al., 2018), and for M = 1 those of unbiased PU learning (du Plessis et al., 2015).
@@ -327,18 +326,11 @@ class Law:
                 "unlabeled rows, to double precision, so that no risk of single members exists; "
                 "take a method on bags, such as bag-relu, or tuples of another size or rule"
             )
-        weights = RiskWeights(
+        return RiskWeights(
             positive * negative / scale,
             -positive * negative / scale,
             -b * positive / scale,
             a * negative / scale,
-        )
-        if target is None:
-            return weights
-        up = check_share("target prior", target) / positive
-        down = (1 - target) / negative
-        return RiskWeights(
-            *(weight * factor for weight, factor in zip(weights, (up, down, up, down), strict=True))
         )
 
     def error(self, members: Any, unlabeled: Any, prior: float) -> Any:

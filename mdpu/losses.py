@@ -356,8 +356,6 @@ class RiskLoss(ScoreLoss):
         A row of Table I, the ramp loss as it is usually written, or the sigmoid loss.
     process_group : ProcessGroup, optional
         The group whose ranks hold the batch.
-    target_prior : float, optional
-        The class prior where the model will be used, if it is not that of the unlabeled instances.
 
     Raises
     ------
@@ -375,12 +373,10 @@ class RiskLoss(ScoreLoss):
         scope: Scope = "whole",
         loss: str = "logistic",
         process_group: Group = None,
-        target_prior: float | None = None,
     ) -> None:
         super().__init__(law, prior, correction, process_group)
         check_choice("scope", scope, SCOPES)
         check_choice("loss", loss, LOSSES)
-        self.target_prior = target_prior
         self.margin_loss = LOSSES[loss]
         self.parts = torch.tensor(SCOPES[scope], dtype=torch.float64)  # (2, 4)
         self.by_size: Tensor | None = None  # weights (M + 1, 4), once they are prepared
@@ -389,7 +385,7 @@ class RiskLoss(ScoreLoss):
 
     def law_values(self, law: Law) -> Tensor:
         """Return the weights of the four terms, (4,)."""
-        weights = law.risk_weights(self.prior, self.target_prior)
+        weights = law.risk_weights(self.prior)
         return torch.tensor(weights, dtype=torch.float64)
 
     def prepare(self, kind: int, device: torch.device) -> None:

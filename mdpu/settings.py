@@ -60,8 +60,6 @@ class Task:
         place of the method's loss.
     law : Law, optional
         The law of the tuples, all of one size; dominant tuples unless given.
-    target_prior : float, optional
-        The class prior where the model will be used, if it is not that of the unlabeled instances.
     """
 
     method: str
@@ -69,7 +67,6 @@ class Task:
     prior: float
     loss: Any = "logistic"
     law: Law | None = None
-    target_prior: float | None = None
 
     def law_of(self, tuple_size: int) -> Law:
         """Return the law of the tuples of one size."""

@@ -53,7 +53,7 @@ def rates():
     return TestSet(TEST_IMAGES, TEST_LABELS, IMAGES, LABELS)
 
 
-OPTIONS = ("loss", "law", "target_prior")
+OPTIONS = ("loss", "law")
 
 
 def train_blobs(

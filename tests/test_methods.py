@@ -435,26 +435,6 @@ def test_objective_and_gradient_are_finite_however_sure_the_network_is(name, sca
     assert torch.isfinite(of_unlabeled).all()
 
 
-@pytest.mark.parametrize(
-    ("name", "cut"), [("bag-relu", math.log(3)), ("abs", 0.0), ("bag-em", 0.0)]
-)
-def test_log_odds_are_cut_where_they_are_even_at_the_prior_of_the_target(name, cut):
-    """Odds of 3 at the prior 1/2 are even odds at 1/4."""
-    assert objective(name, prior=0.5, target_prior=0.25).threshold() == pytest.approx(cut)
-
-
-def test_a_risk_has_the_prior_of_the_target_in_its_weights():
-    batch = scores(1, 1, 2, 4)
-    here = objective("ure", prior=0.5)
-    at_target = objective("ure", prior=0.5, target_prior=0.25)
-
-    _, terms = here(batch)
-    _, terms_at_target = at_target(batch)
-
-    ratios = torch.tensor([[0.5, 1.5, 0.5, 1.5]])
-    torch.testing.assert_close(terms_at_target, ratios * terms)
-
-
 # -- baselines -------------------------------------------------------------------------------------
 
 
@@ -672,25 +652,22 @@ def test_prototype_scoring_by_hand(name):
             torch.testing.assert_close(rates[1][s], true_negative)
 
 
-@pytest.mark.parametrize(
-    ("name", "target", "prior"),
-    [("relu", None, 0.4), ("supervised", None, 0.4), ("relu", 0.7, 0.7)],
-)
-def test_the_test_risk_is_eq_2_at_the_prior_of_the_target(name, target, prior):
+@pytest.mark.parametrize("name", ["relu", "supervised"])
+def test_the_test_risk_is_eq_2(name):
     outputs = torch.tensor([[2.0, -1.0, 0.5]])
     labels = torch.tensor([1, 1, -1])
     squared = VALUES["squared"]
     of_positives = (squared(1, 2.0) + squared(1, -1.0)) / 2
     of_negatives = squared(-1, 0.5)
 
-    measured = objective(name, loss="squared", target_prior=target)
+    measured = objective(name, loss="squared")
     true_positive, true_negative, risk = measured.measure(
         lambda images: outputs, Shown(outputs[0], labels)
     )
 
     assert true_positive.item() == 0.5
     assert true_negative.item() == 0.0
-    assert risk.item() == pytest.approx(prior * of_positives + (1 - prior) * of_negatives)
+    assert risk.item() == pytest.approx(0.4 * of_positives + 0.6 * of_negatives)
 
 
 # -- whether they learn ----------------------------------------------------------------------------

@@ -185,25 +185,21 @@ class Objective:
         """
         scores = outputs(test.rows)
         more = [self.risk(scores, test.sides)] if self.test_measures else []
-        return [*shares(scores > self.threshold(), test.sides), *more]
+        return [*shares(scores > 0, test.sides), *more]
 
     def risk(self, scores: Tensor, sides: tuple[Tensor, Tensor]) -> Tensor:
-        """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (S,), of test scores (S, N) (Eq. 2),
-        at the target.
+        """Return pi_+ mean_+ l(g, +1) + pi_- mean_- l(g, -1), (S,), of test scores (S, N) (Eq.
+        2).
         """
         from mdpu.losses import LOSSES
 
-        prior = self.task.prior if self.task.target_prior is None else self.task.target_prior
+        prior = self.task.prior
         parts = zip(sides, (1, -1), (prior, 1 - prior), strict=True)
         risks = [
             share * LOSSES[self.task.loss](scores[:, side], label).mean(dim=1)
             for side, label, share in parts
         ]
         return risks[0] + risks[1]
-
-    def threshold(self) -> float:
-        """Return the score above which an image is positive."""
-        return 0.0
 
 
 def shares(says_positive: Tensor, sides: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
@@ -263,7 +259,6 @@ def _risk(title: str, correction: str | None, scope: Scope = "whole", **facts: A
             correction,
             scope,
             task.loss,
-            target_prior=task.target_prior,
         )
 
     return Method(
@@ -292,7 +287,6 @@ def _every_member_positive(task: Task) -> RiskLoss:
         "relu",
         "class",
         task.loss,
-        target_prior=task.target_prior,
     )
 
 

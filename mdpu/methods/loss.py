@@ -7,7 +7,6 @@ own, and is called for each.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -69,16 +68,6 @@ class LossObjective(Objective):
                 "needed"
             )
         return value.reshape(())
-
-    def threshold(self) -> float:
-        """Return the threshold of log-odds that moves them from the unlabeled images' prior to the
-        target, if any; a risk has the target in its weights.
-        """
-        target = self.task.target_prior
-        moves = isinstance(self.loss, TupleLoss) and bool(self.method.log_odds)
-        if target is None or not moves:
-            return 0.0
-        return math.log(self.task.prior / (1 - self.task.prior)) - math.log(target / (1 - target))
 
     def start(self, sample: TupleData, seed: int | str, images: Any) -> Any:
         """Return linear scores where networks of the joint law start at a saddle

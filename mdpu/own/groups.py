@@ -446,7 +446,7 @@ def _read_arrays(path: Path, keys: Sequence[str]) -> Source:
     return Source(rows, ids.names, account, np.arange(len(rows)))
 
 
-def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
+def _load_arrays(path: Path) -> dict[Any, NDArray[Any]]:
     """Return the arrays of an npz file by name; raise `UserError` if it is damaged."""
     try:
         return {**np.load(path, allow_pickle=False)}
