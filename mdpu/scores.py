@@ -28,6 +28,7 @@ from mdpu.sample import row_numbers, without_repeats
 
 Floats = NDArray[np.float64]
 LawOf = Callable[[int], Law]
+BINS = 8  # of rows by their probability, for the calibration
 NEAR = 1e-9  # difference of class share and prior below which members say nothing one by one
 Measure = Literal["auc", "balanced_accuracy", "precision", "recall"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
@@ -457,7 +458,6 @@ def calibration_without_labels(
     X: Any,
     y: Any,
     *,
-    bins: int = 8,
     prior: float | None = None,
     level: float = 0.95,
 ) -> pd.DataFrame:
@@ -480,13 +480,12 @@ def calibration_without_labels(
         As `scores_without_labels`, and if scores are not log-odds.
     """
     check_share("level", level)
-    check_count("bins", bins)
     classifier, sample, used_prior, scores = _read_scores(estimator, X, y, prior)
     # these rows have the training's prior
     scores = scores - classifier._prior_shift("calibration_without_labels")
     present = sample.tuples >= 0
     unlabeled = scores[sample.unlabeled]
-    edges = np.unique(np.quantile(unlabeled, np.arange(1, bins) / bins))
+    edges = np.unique(np.quantile(unlabeled, np.arange(1, BINS) / BINS))
     place = np.searchsorted(edges, scores, "right")
     filled = np.unique(place[sample.unlabeled]).tolist()
 

@@ -22,11 +22,10 @@ from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learners.joint import posteriors
 from mdpu.own.rules import Rule
-from mdpu.scores import Estimate, Suspicion, interval
+from mdpu.scores import BINS, Estimate, Suspicion, interval
 
 Floats = NDArray[np.float64]
 LEVEL = 0.95
-BINS = 8
 # rows of each class that the least variance takes for granted, half of them wrong, as Agresti and
 # Coull do
 ADDED = 4
