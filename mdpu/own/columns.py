@@ -46,15 +46,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Makes numbers of a table: dates are days since 1970, durations days, truths 0 and 1,
     categories columns.
 
-    It takes the frames of `read_groups`, and any other.
+    It takes the frames of `read_groups`, and any other. A column of text with more than 30
+    different values, and more of them than half the rows, names rows: it is left out.
 
     Parameters
     ----------
     drop : sequence of str
         Columns to leave out.
-    names : float
-        A column of text with more than 30 different values, and more than this share of the rows,
-        names rows: it is left out.
 
     Attributes
     ----------
@@ -63,9 +61,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         these.
     """
 
-    def __init__(self, drop: Sequence[str] = (), names: float = NAMES):
+    def __init__(self, drop: Sequence[str] = ()):
         self.drop = drop
-        self.names = names
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Learn the columns of a frame: what they hold, their categories, and which to leave out
@@ -175,7 +172,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if kind != "text":
             return Column(name, kind, True)
         different = column.nunique()
-        if different > max(KINDS["max_categories"], self.names * len(column)):
+        if different > max(KINDS["max_categories"], NAMES * len(column)):
             reason = (
                 f"{different} different texts in {len(column)} rows name rows rather than describe "
                 "them"
