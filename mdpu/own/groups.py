@@ -44,7 +44,6 @@ class GroupReport:
     in_two_groups: int  # different rows
     in_group_and_unlabeled: int
     missing: dict[str, int]  # values by column, where there are some
-    text: list[str]  # columns that are neither numbers nor dates
     constant: list[str]
 
     def __str__(self) -> str:
@@ -386,7 +385,6 @@ def report_groups(rows: Any, groups: Indices) -> GroupReport:
         in_two_groups=int((different["row"].value_counts() > 1).sum()),
         in_group_and_unlabeled=int(np.isin(unlabeled, different["row"]).sum()),
         missing={str(name): int(count) for name, count in gaps.items() if count},
-        text=[str(name) for name in table.select_dtypes(exclude=["number", "bool"])],
         constant=[str(name) for name, count in contents_of_columns.items() if count == 1],
     )
 

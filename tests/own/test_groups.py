@@ -53,7 +53,6 @@ def test_what_a_table_holds_is_reported():
     assert report.in_two_groups == 1
     assert report.in_group_and_unlabeled == 1
     assert report.missing == {"height": 1}
-    assert report.text == ["kind"]
     assert report.constant == ["unit"]
     for words in ("3 groups", "1 of 3", "height 1", "unit"):
         assert words in str(report)
