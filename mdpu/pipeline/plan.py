@@ -13,7 +13,7 @@ import math
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from functools import cache, cached_property
 from pathlib import Path
@@ -188,10 +188,10 @@ class Experiment:
     name: str
     kind: str
     title: str
-    part: str = "paper"  # of the report, a key of `PARTS`
+    part: str  # of the report, a key of `PARTS`
+    options: Mapping[str, Any]  # settings of its kind
     runs: tuple[Run, ...] = ()  # none if its definition has no tuple_size
     not_run: tuple[str, ...] = ()  # datasets that it spans but the configuration does not select
-    options: Mapping[str, Any] = field(default_factory=dict)  # settings of its kind
 
     @property
     def methods(self) -> list[str]:
