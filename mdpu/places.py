@@ -21,7 +21,7 @@ that the scores allow.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -89,7 +89,7 @@ class Places:
     statistic: float
     variance: float
     chance: float
-    columns: tuple[int, ...] = field(repr=False)
+    columns: tuple[int, ...]
     error: Estimate
 
     @property
