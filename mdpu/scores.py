@@ -229,10 +229,9 @@ def estimated_risk(
     level : float
         Level of the interval.
     """
-    present = sample.tuples >= 0
     rest = answers[sample.unlabeled]
-    sizes = present.sum(axis=1)
-    members = (answers[sample.tuples] & present).sum(axis=1) / sizes
+    sizes = sample.sizes
+    members = _of_tuples(answers, sample)
     errors = np.empty(len(sizes))
     slope = 0.0
     ends = []
@@ -329,7 +328,7 @@ def _members_below(scores: Floats, sample: TupleData, points: Floats, side: Any)
     return np.asarray(cumulated[np.searchsorted(members[order], points, side)])
 
 
-def _of_tuples(values: Floats, sample: TupleData) -> Floats:
+def _of_tuples(values: NDArray[Any], sample: TupleData) -> Floats:
     """Return the mean value of each tuple's members, of values (N,) of rows."""
     present = sample.tuples >= 0
     return np.asarray((np.where(present, values[sample.tuples], 0).sum(axis=1)) / sample.sizes)
@@ -483,7 +482,6 @@ def calibration_without_labels(
     classifier, sample, used_prior, scores = _read_scores(estimator, X, y, prior)
     # these rows have the training's prior
     scores = scores - classifier._prior_shift("calibration_without_labels")
-    present = sample.tuples >= 0
     unlabeled = scores[sample.unlabeled]
     edges = np.unique(np.quantile(unlabeled, np.arange(1, BINS) / BINS))
     place = np.searchsorted(edges, scores, "right")
@@ -491,8 +489,7 @@ def calibration_without_labels(
 
     def at(assumed: float) -> dict[str, Estimate]:
         share = _share(classifier, sample.sizes, assumed)
-        parts = ((place[sample.tuples] == number) & present for number in filled)
-        members = [part.sum(axis=1) / sample.sizes for part in parts]
+        members = [_of_tuples(place == number, sample) for number in filled]
         rest = [(place[sample.unlabeled] == number).astype(float) for number in filled]
         pairs = zip(filled, members, rest, strict=True)
         return {
