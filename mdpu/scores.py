@@ -602,6 +602,15 @@ class Suspicion:
     tuples: pd.DataFrame
     number: Estimate | None
 
+    @classmethod
+    def of(cls, q: Floats, factor: Floats, probability: Any, number: Estimate | None) -> Suspicion:
+        """Return tuples, in their order, as the most suspicious first."""
+        table = pd.DataFrame(
+            {"tuple": np.arange(len(q)), "q": q, "factor": factor, "probability": probability}
+        )
+        ranked = table.sort_values("factor", ascending=False, kind="stable", ignore_index=True)
+        return cls(ranked, number)
+
 
 def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) -> Suspicion:
     """Rank tuples by the odds that they break the law, and estimate how many do.
@@ -644,12 +653,5 @@ def suspicious(estimator: Any, X: Any, y: Any = None, *, level: float = 0.95) ->
             float(shares[place]) for place in (deviance.argmin(), inside[0], inside[-1])
         )
         number = Estimate(len(sizes) * share, len(sizes) * low, len(sizes) * high, level)
-    probability = (
-        np.full(len(q), np.nan) if share is None else share * factor / (1 - share + share * factor)
-    )
-    table = pd.DataFrame(
-        {"tuple": np.arange(len(q)), "q": q, "factor": factor, "probability": probability}
-    )
-    return Suspicion(
-        table.sort_values("factor", ascending=False, kind="stable", ignore_index=True), number
-    )
+    probability = np.nan if share is None else share * factor / (1 - share + share * factor)
+    return Suspicion.of(q, factor, probability, number)

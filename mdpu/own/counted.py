@@ -233,9 +233,4 @@ def doubtful(scores: Floats, groups: Indices, rule: Rule, prior: float) -> Suspi
         rate[place] = law.rate(prior)
     q, rate = np.clip(q, 1e-9, 1 - 1e-9), np.clip(rate, 1e-9, 1 - 1e-9)
     factor = (1 - q) / (1 - rate) / (q / rate)
-    table = pd.DataFrame(
-        {"tuple": np.arange(len(q)), "q": q, "factor": factor, "probability": np.nan}
-    )
-    return Suspicion(
-        table.sort_values("factor", ascending=False, kind="stable", ignore_index=True), None
-    )
+    return Suspicion.of(q, factor, np.nan, None)
