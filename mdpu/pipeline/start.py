@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import os
 import re
 import shutil
@@ -131,8 +130,7 @@ def split_arguments(file: str, arguments: Sequence[str]) -> tuple[list[str], lis
 
 def release_stale_lock() -> None:
     """Remove the lock of a Snakemake that was killed; it stays while one works in this folder."""
-    # needs the environment, which this module does without
-    psutil = importlib.import_module("psutil")
+    import psutil  # of the environment, which this module does without
 
     for process in psutil.process_iter(["cmdline", "cwd"]):
         words = (process.info["cmdline"] or [])[:3]
@@ -180,7 +178,7 @@ def interrupt(snakemake: int) -> None:
     SIGTERM is not passed on: Snakemake's handler takes a lock that the thread which it interrupts
     may hold, while a job is being finished, and then waits for it without end.
     """
-    psutil = importlib.import_module("psutil")
+    import psutil
 
     with contextlib.suppress(psutil.NoSuchProcess):
         process = psutil.Process(snakemake)
