@@ -16,17 +16,16 @@ import pandas as pd
 from PIL import Image
 from scipy.special import expit
 
-from mdpu.data import UNLABELED, Indices
+from mdpu.data import UNLABELED
 from mdpu.own.doubts import doubts_of
 from mdpu.own.findings import Study
+from mdpu.own.groups import GroupData, rows_of_groups
 from mdpu.pipeline.files import write_text
 from mdpu.pipeline.report.drawing import draw_panels, save_figure
 from mdpu.pipeline.report.html import STYLE, environment, figure, read_templates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from mdpu.own.groups import GroupData
 
 SHOWN = 20  # suspicious groups, and columns that matter
 MEMBERS = 8  # of a suspicious group
@@ -125,17 +124,12 @@ def _curve(study: Study, axis: Axes) -> None:
     axis.set_ylim(max(0, low), min(102, high))
 
 
-def _members(groups: Indices) -> list[Indices]:
-    """Return the places of the rows of each group."""
-    return [np.flatnonzero(groups == number) for number in np.unique(groups[groups != UNLABELED])]
-
-
 def _suspects(study: Study, headings: list[str]) -> list[dict[str, Any]]:
     """Return the most suspicious groups with their members: the values of some columns, or
     pictures.
     """
     data = study.data
-    tuples = _members(study.data.groups)
+    tuples = rows_of_groups(np.arange(len(data.groups)), data.groups)
     probabilities = expit(study.held_out)
     sign = 1 if study.rule.dominant == "positive" else -1
 
