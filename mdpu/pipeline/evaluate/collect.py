@@ -148,10 +148,13 @@ def epochs_in_words(rows: pd.DataFrame, average_last: object) -> str:
 
 
 def cells_of(runs: Iterable[Run], described: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of some runs alone, as `summarize` does; `described` may have further trials
-    of them.
+    """Return the cells of some runs alone, in their order, as `summarize` does; `described` may
+    have further trials of them.
     """
-    return summarize(described.merge(pd.DataFrame(list(runs)), on=list(AXES)))
+    keys = pd.DataFrame(list(runs))
+    cells = summarize(described.merge(keys, on=list(AXES)))
+    in_order = keys.drop(columns="seed").drop_duplicates()
+    return in_order.merge(cells, on=list(CELL), how="left", validate="one_to_one")
 
 
 def summarize(accuracies: pd.DataFrame, keys: Sequence[str] = CELL) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.collect import cells_of
 from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.files import read_csv
-from mdpu.pipeline.plan import CELL, Experiment, Plan, Run
+from mdpu.pipeline.plan import Experiment, Plan, Run
 from mdpu.pipeline.report.html import contents, figure
 
 FORMATS = {".csv": "CSV", ".tex": "LaTeX"}
@@ -57,11 +57,9 @@ def seen(plan: Plan, experiment: Experiment, described: pd.DataFrame | None = No
     """
     if not experiment.runs:
         return experiment.title
-    keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
-    cells = cells_of(
-        experiment.runs, read_csv(plan.layout.runs) if described is None else described
-    )
-    shown = keys.merge(cells, on=list(CELL)).dropna(subset="mean")
+    if described is None:
+        described = read_csv(plan.layout.runs)
+    shown = cells_of(experiment.runs, described).dropna(subset="mean")
     if shown.empty:
         return f"{experiment.title}. Every trial diverged."
     means = shown.groupby("method", sort=False)["mean"].mean().sort_values(ascending=False)

@@ -12,7 +12,7 @@ from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.collect import cells_of, epochs_in_words
 from mdpu.pipeline.evaluate.published import beside_published, missing_datasets
 from mdpu.pipeline.files import read_csv, write_csv, write_text
-from mdpu.pipeline.plan import CELL, Experiment, Plan, cell_name
+from mdpu.pipeline.plan import Experiment, Plan, cell_name
 from mdpu.pipeline.report.latex import Best, latex_rows
 from mdpu.pipeline.report.sections import WITH_PAPER, number_of_trials
 from mdpu.pipeline.show import TABLE, Inputs, Kind, Outputs
@@ -46,11 +46,7 @@ def table_cells(plan: Plan, experiment: Experiment, described: pd.DataFrame) -> 
     `described` are runs as `mdpu.pipeline.evaluate.provenance.describe_runs` returns them, also of
     other experiments.
     """
-    keys = pd.DataFrame(experiment.runs).drop(columns="seed").drop_duplicates()
-    cells = keys.merge(
-        cells_of(experiment.runs, described), on=list(CELL), how="left", validate="one_to_one"
-    )
-    return beside_published(cells, plan.published_names)
+    return beside_published(cells_of(experiment.runs, described), plan.published_names)
 
 
 def best_methods(cells: pd.DataFrame) -> pd.Series:
