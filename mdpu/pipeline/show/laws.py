@@ -15,8 +15,9 @@ from mdpu.law import Law
 from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.collect import summarize
 from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
+from mdpu.pipeline.evaluate.evidence import other_keys
 from mdpu.pipeline.files import write_csv
-from mdpu.pipeline.plan import CELL, Experiment, Plan
+from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.drawing import draw_panels, entitle, legend_below, literal, size_name
 from mdpu.pipeline.report.style import method_style
 from mdpu.pipeline.show import FIGURE, Inputs, figure_kind, reported
@@ -90,7 +91,7 @@ def law_cells(
     ]
     cells["joint"] = [law.joint_information(prior) for law, prior in law_and_prior]
     cells["marginal"] = [law.marginal_information(prior) for law, prior in law_and_prior]
-    others = [axis for axis in CELL if axis != "method"]
+    others = other_keys("method")
     reference_cells = cells[cells["method"] == REFERENCE][[*others, "mean", "std", "valid"]]
     beside = cells[others].merge(reference_cells, on=others, how="left")
     reference = Trials(beside["mean"], beside["std"], beside["valid"])
