@@ -20,7 +20,7 @@ from mdpu.own.values import EXACT, GAPS, cell_text
 
 # names of a table that say that a row has no group
 NO_GROUP = (str(UNLABELED), "unlabeled", "unlabelled")
-ODD_NAMES = GAPS | {"-", "--", "?", "none"}  # names of groups that may stand for a missing one
+ODD_NAMES = GAPS | {"-", "--", "?"}  # names of groups that may stand for a missing one
 # share of groups of one row, followed by rows without a group, from which on cells may have been
 # merged
 FOLLOWED = 0.9
