@@ -193,6 +193,11 @@ def number_groups(ids: Any) -> Indices:
     return groups
 
 
+def numbers_of(groups: Indices) -> Indices:
+    """Return the numbers (n,) of the groups that rows (N,) belong to, each once, in order."""
+    return np.unique(groups[groups != UNLABELED])
+
+
 def _as_names(ids: Any) -> Any:
     """Return ids as a series, in which a tuple is one name.
 

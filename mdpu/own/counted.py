@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from mdpu.data import UNLABELED, Indices
+from mdpu.data import UNLABELED, Indices, numbers_of
 from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learners.joint import posteriors
@@ -223,7 +223,7 @@ def doubtful(scores: Floats, groups: Indices, rule: Rule, prior: float) -> Suspi
     many times likelier the scores are otherwise. Nothing tells how many groups are wrong.
     """
     assert rule.counts is not None
-    numbers = np.unique(groups[groups != UNLABELED])
+    numbers = numbers_of(groups)
     q = np.empty(len(numbers))
     rate = np.empty(len(numbers))
     for place, (number, low, high) in enumerate(zip(numbers, *rule.counts, strict=True)):

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import Pipeline
 
-from mdpu.data import UNLABELED, Indices
+from mdpu.data import UNLABELED, Indices, numbers_of
 from mdpu.own.groups import GroupData, rows_of_groups, take_rows
 from mdpu.own.rules import Rule
 from mdpu.scores import TupleKFold
@@ -109,15 +109,14 @@ class Trainer:
     """Trains classifiers on parts of the data by its rule."""
 
     def __init__(self, data: GroupData, rule: Rule):
-        self.numbers = np.unique(data.groups[data.groups != UNLABELED])
+        self.numbers = numbers_of(data.groups)
         self.rule = rule
 
     def fit(self, estimator: Any, rows: Any, groups: Indices) -> Any:
         """Train a classifier, or a pipeline that ends in one, on rows (N, ...) of groups (N,)."""
         if self.rule.counts is None:
             return estimator.fit(rows, groups)
-        held = np.unique(groups[groups != UNLABELED])
-        counts = self.rule.take(np.searchsorted(self.numbers, held)).counts
+        counts = self.rule.take(np.searchsorted(self.numbers, numbers_of(groups))).counts
         if isinstance(estimator, Pipeline):  # whose fit takes no list of groups
             rows = estimator[:-1].fit_transform(rows)
         classifier = last_step(estimator)

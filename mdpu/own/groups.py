@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mdpu.data import SIZES, UNLABELED, Indices, join_groups, number_groups
+from mdpu.data import SIZES, UNLABELED, Indices, join_groups, number_groups, numbers_of
 from mdpu.errors import UserError, printable
 from mdpu.law import Law
 from mdpu.own import pictures
@@ -134,7 +134,7 @@ def take_rows(rows: Any, places: Indices) -> Any:
 
 def rows_of_groups(rows: Any, groups: Indices) -> list[Any]:
     """Return the rows (N, ...) of each of the groups (N,), in the order of their numbers."""
-    numbers = np.unique(groups[groups != UNLABELED])
+    numbers = numbers_of(groups)
     return [take_rows(rows, np.flatnonzero(groups == number)) for number in numbers]
 
 

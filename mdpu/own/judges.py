@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mdpu import scores
-from mdpu.data import UNLABELED, Indices, sample_of
+from mdpu.data import Indices, numbers_of, sample_of
 from mdpu.own.counted import LEVEL, Counted, doubtful, known_prior
 from mdpu.own.rules import Rule
 from mdpu.places import HeldOut, Places, error_with_broken, judge_places
@@ -144,8 +144,7 @@ class CountedJudge:
 
     def auc_of(self, model: Any, rows: Any, groups: Indices) -> Callable[[Any], float]:
         """Return the AUC as a function of a model's scores of held-out rows."""
-        numbers = np.unique(self.groups[self.groups != UNLABELED])
-        held = np.unique(groups[groups != UNLABELED])
-        rule = self.rule.take(np.searchsorted(numbers, held))
+        places = np.searchsorted(numbers_of(self.groups), numbers_of(groups))
+        rule = self.rule.take(places)
         counted = Counted.of(groups, rule, self.prior)
         return lambda held_out: counted.auc(np.asarray(held_out, np.float64)).value
