@@ -50,8 +50,8 @@ def coverage(learner: str) -> str:
     for values, intervals in rows.groupby([*setting, "first"], sort=False):
         key = dict(zip(setting, values, strict=False))
         intervals = intervals.set_index("interval")
-        shares = 100 * intervals["covers"] / intervals["repetitions"]
-        of_prior, *of_scores = ["–" if pd.isna(x) else f"{x:.1f}" for x in shares.reindex(INTERVALS)]
+        shares = (100 * intervals["covers"] / intervals["repetitions"]).reindex(INTERVALS)
+        of_prior, *of_scores = ["–" if pd.isna(share) else f"{share:.1f}" for share in shares]
         known = intervals.loc["prior"]
         width = "–" if pd.isna(known.known_width) else f"{known.known_width:.2f}"
         body.append(
