@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -38,51 +40,61 @@ from mdpu.pipeline.store import Stored, read_runs
 from mdpu.randomness import Stream
 
 SCRATCH = Path(".snakemake", "retrained")
-Found = dict[Run, tuple[Stored, Path]]
+StoredRuns = dict[Run, tuple[Stored, Path]]  # each beside the file that holds it
 
 
-class Cell(NamedTuple):
+@dataclass(frozen=True)
+class Cell:
     """The finished runs of a cell, and what they say; accuracies in percent."""
 
     plan: Plan
-    found: Found
+    stored_runs: StoredRuns
 
+    @property
     def name(self) -> str:
-        """Return the name of the cell."""
-        return next(iter(self.found)).cell
+        """The name of the cell."""
+        return next(iter(self.stored_runs)).cell
 
+    @cached_property
     def accuracies(self) -> pd.DataFrame:
-        """Return the accuracy of each run, and the epochs that it is the mean of."""
-        return run_accuracies(collect(self.found), self.plan.protocol.reporting)
+        """The accuracy of each run, and the epochs that it is the mean of."""
+        return run_accuracies(collect(self.stored_runs), self.plan.protocol.reporting)
+
+    @property
+    def by_seed(self) -> pd.Series:
+        """The accuracy of each trial by its seed, missing if it diverged."""
+        return self.accuracies.set_index("seed")["accuracy"]
 
     def trials(self, seeds: Sequence[int] = ()) -> Trials:
         """Return mean, deviation and number of the trials that did not diverge, of some seeds or of
         all.
         """
-        rows = self.accuracies().dropna(subset="accuracy")
-        accuracy = rows.loc[rows["seed"].isin(seeds or rows["seed"]), "accuracy"]
+        accuracy = self.by_seed.dropna()
+        if seeds:
+            accuracy = accuracy[accuracy.index.isin(seeds)]
         return Trials(float(accuracy.mean()), float(accuracy.std()), len(accuracy))
 
-    def published(self) -> dict[Any, Any]:
-        """Return the comparison with the paper's number, empty if it has none."""
-        rule = self.plan.config["comparison"]
+    @cached_property
+    def comparison(self) -> dict[Any, Any]:
+        """The comparison with the paper's number, empty if it has none."""
         plan = self.plan
-        runs = self.accuracies()
+        runs = self.accuracies
         # its number stands for the paper's, as the protocol's does otherwise
         if plan.config["name"] == READINGS:
             runs = runs.assign(variant=BASE, loss=LOGISTIC)
-        rows = compare(summarize(runs), plan.published_names, rule, plan.readings)
-        return next(iter(rows[rows["verdict"] != NOT_RUN].to_dict("records")), {})
+        rule = plan.config["comparison"]
+        comparisons = compare(summarize(runs), plan.published_names, rule, plan.readings)
+        run = comparisons[comparisons["verdict"] != NOT_RUN]
+        return next(iter(run.to_dict("records")), {})
 
     def verdict(self) -> str:
         """Return the verdict of the comparison with the paper, in a line."""
-        if not (row := self.published()):
+        if not self.comparison:
             return "the paper has no such number"
-        interval = f"[{row['interval_low']:+.2f}, {row['interval_high']:+.2f}]"
         return (
-            f"{row['verdict']} ({row['difference']:+.2f} points, interval {interval}; "
-            f"{row['reason']})"
-        )
+            "{verdict} ({difference:+.2f} points, "
+            "interval [{interval_low:+.2f}, {interval_high:+.2f}]; {reason})"
+        ).format_map(self.comparison)
 
 
 def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...], list[Path]]:
@@ -96,8 +108,9 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
     """
     name = f"/{name}".rpartition("/runs/")[2].removesuffix(".parquet").strip("/")
     run = parse_run(name)  # a mistake in the name itself comes before all others
+    configurations = [list(config)] if config else _shipped_configurations()
     mistakes = []
-    for files in [list(config)] if config else _shipped_configurations():
+    for files in configurations:
         try:
             plan = Plan(load_config(files)).with_own_images()
             return plan, plan.find_runs(name), files
@@ -105,8 +118,10 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
             mistakes.append(error)
     if config:
         raise mistakes[0]
-    if reading := reading_plan(run):
-        return reading, reading.find_runs(name), []
+
+    of_reading = reading_plan(run)
+    if of_reading is not None:
+        return of_reading, of_reading.find_runs(name), []
     raise UserError(f"{mistakes[0]} (--config FILE names a configuration of your own)")
 
 
@@ -115,73 +130,95 @@ def _shipped_configurations() -> list[list[Path]]:
     which needs no file beside `config.yaml`.
     """
     reference = REPOSITORY / "config" / "reference.yaml"
-    others = sorted({*reference.parent.glob("*.yaml")} - {reference})
-    return [[reference], [], *([file] for file in others)]
+    studies = sorted({*reference.parent.glob("*.yaml")} - {reference})
+    return [[reference], [], *([file] for file in studies)]
 
 
 def finished(plan: Plan, runs: Sequence[Run], files: Sequence[Path] = ()) -> Cell:
     """Return the finished runs of a cell; raise `UserError` if one of `runs`, from a plan of
     `files`, is not there.
     """
-    file = plan.layout.run_file(runs[0].cell)
-    finished_runs = {}
-    for run in plan.cells[runs[0].cell]:
-        key = plan.key(run)
-        path = file if key is None else plan.shipped.get(key, file)
-        if not path.exists():
-            continue
-        if stored := read_runs(path, [key] if key else []):
-            finished_runs[run] = (stored[str(key)], path)
-    for run in runs:
-        if run not in finished_runs:
-            target = (
-                f"--configfile {' '.join(map(os.path.relpath, files))} -- {file}" if files else file
-            )
-            raise UserError(
-                f"{run.name} is neither shipped nor finished here; make it: snakemake --cores 2 "
-                f"{target}"
-            )
-    return Cell(plan, finished_runs)
+    cell = runs[0].cell
+    stored_runs = {}
+    for run in plan.cells[cell]:
+        stored = _read_stored(plan, run)
+        if stored is not None:
+            stored_runs[run] = stored
+
+    missing = [run for run in runs if run not in stored_runs]
+    if missing:
+        target = str(plan.layout.run_file(cell))
+        if files:
+            target = f"--configfile {' '.join(map(os.path.relpath, files))} -- {target}"
+        raise UserError(
+            f"{missing[0].name} is neither shipped nor finished here; make it: "
+            f"snakemake --cores 2 {target}"
+        )
+    return Cell(plan, stored_runs)
+
+
+def _read_stored(plan: Plan, run: Run) -> tuple[Stored, Path] | None:
+    """Return a run and the file that holds it, None if it is neither shipped nor finished here."""
+    key = plan.key(run)
+    if key is None:
+        return None
+    file = plan.shipped.get(key, plan.layout.run_file(run.cell))
+    if not file.exists():
+        return None
+    stored = read_runs(file, [key]).get(key)
+    return None if stored is None else (stored, file)
 
 
 def trace(name: str, config: Sequence[Path] = ()) -> str:
     """Return where a number comes from, as text; see `find`."""
     plan, runs, files = find(name, config)
     cell = finished(plan, runs, files)
-    spec = plan.spec(cell.name())
-    row = cell.published()
-    ours = cell.trials()
-    rows = cell.accuracies()
-    epochs = epochs_in_words(rows, plan.protocol.reporting["average_last"])
-    paper = (
-        f"{row['published_mean']} ± {row['published_std']}, table {row['table']}" if row else "none"
-    )
-    lines = [
-        cell.name(),
-        f"  paper     {paper}",
-        f"  here      {ours.mean:.2f} ± {ours.std:.2f}, {ours.number} trials, each {epochs}",
-        f"  verdict   {cell.verdict()}",
-        f"  settings  {_plain(spec['settings'])}",
-        f"  sampling  {_plain(spec['sampling'])}",
-    ]
-    accuracy = rows.set_index("seed")["accuracy"]
+    lines = _cell_lines(cell)
     for run in runs:
-        stored, path = cell.found[run]
-        about = stored.about
-        lines += [
-            run.name,
-            f"  accuracy  {accuracy[run.seed]:.4f} %",
-            f"  key       {stored.key}, in {path}",
-            f"  trained   {about.get('date')} on {about.get('device')}, {about.get('precision')}; "
-            f"commit {about.get('commit') or 'unknown'}",
-            f"  again     ./run retrain {run.name}"
-            + "".join(f" --config {file}" for file in config),
-        ]
+        lines += _run_lines(cell, run, config)
     return "\n".join(lines)
 
 
-def _plain(values: Mapping[str, object]) -> str:
-    return ", ".join(f"{key} {json.dumps(value)}" for key, value in values.items()).replace('"', "")
+def _cell_lines(cell: Cell) -> list[str]:
+    """Return what is known of a cell: the paper's number, ours, the verdict, and how its runs are
+    made.
+    """
+    paper = "none"
+    if cell.comparison:
+        paper = "{published_mean} ± {published_std}, table {table}".format_map(cell.comparison)
+    ours = cell.trials()
+    average_last = cell.plan.protocol.reporting["average_last"]
+    epochs = epochs_in_words(cell.accuracies, average_last)
+    spec = cell.plan.spec(cell.name)
+    return [
+        cell.name,
+        f"  paper     {paper}",
+        f"  here      {ours.mean:.2f} ± {ours.std:.2f}, {ours.number} trials, each {epochs}",
+        f"  verdict   {cell.verdict()}",
+        f"  settings  {_in_a_line(spec['settings'])}",
+        f"  sampling  {_in_a_line(spec['sampling'])}",
+    ]
+
+
+def _in_a_line(values: Mapping[str, object]) -> str:
+    """Return names and their values, as a configuration writes them but without quotes."""
+    pairs = [f"{name} {json.dumps(value)}" for name, value in values.items()]
+    return ", ".join(pairs).replace('"', "")
+
+
+def _run_lines(cell: Cell, run: Run, config: Sequence[Path]) -> list[str]:
+    """Return what is known of a run of a cell, and the command that trains it again."""
+    stored, file = cell.stored_runs[run]
+    about = stored.about
+    trained = f"{about.get('date')} on {about.get('device')}, {about.get('precision')}"
+    command = " ".join(["./run retrain", run.name, *(f"--config {file}" for file in config)])
+    return [
+        run.name,
+        f"  accuracy  {cell.by_seed[run.seed]:.4f} %",
+        f"  key       {stored.key}, in {file}",
+        f"  trained   {trained}; commit {about.get('commit') or 'unknown'}",
+        f"  again     {command}",
+    ]
 
 
 def retrain(name: str, config: Sequence[Path] = ()) -> bool:
@@ -194,75 +231,99 @@ def retrain(name: str, config: Sequence[Path] = ()) -> bool:
 
 def again(cell: Cell, runs: Sequence[Run]) -> bool:
     """Train finished runs of a cell again; print what came of it, and return whether they agree
-    with the old ones.
-
-    One run agrees if it lies where a further trial of the cell would, or within the wider margin of
-    the only trial. Several agree unless their mean differs from that of the old ones, by the rule
-    for the paper's numbers.
+    with the recorded ones.
     """
-    new = Cell(cell.plan, {**cell.found, **train_again(cell.plan, runs)})
-    before = cell.accuracies().set_index("seed")["accuracy"]
-    after = new.accuracies().set_index("seed")["accuracy"]
+    retrained = Cell(cell.plan, {**cell.stored_runs, **train_again(cell.plan, runs)})
     for run in runs:
-        old = before[run.seed]
-        now = after[run.seed]
-        print(f"{run.name}: {old:.2f} % recorded, {now:.2f} % now, {now - old:+.2f} points")
-    rule = cell.plan.config["comparison"]
-    seeds = [run.seed for run in runs]
-    if before.equals(after):
+        old = cell.by_seed[run.seed]
+        new = retrained.by_seed[run.seed]
+        print(f"{run.name}: {old:.2f} % recorded, {new:.2f} % now, {new - old:+.2f} points")
+    if cell.by_seed.equals(retrained.by_seed):
         print(f"  cell    unchanged: {cell.verdict()}", flush=True)
         return True
-    if len(seeds) > 1:
-        olds = cell.trials(seeds)
-        news = new.trials(seeds)
-        difference, low, high, verdict, _ = judge_trials(
-            news, int(after[seeds].isna().sum()), olds, rule
-        )
-        print(f"  again   {verdict} ({difference:+.2f} points, [{low:+.2f}, {high:+.2f}])")
-        same = str(verdict) != DIFFERS
-    else:
-        low, high = prediction_interval(cell.trials(), 1, rule["level"])
-        if cell.trials().number == 1:
-            low = old - rule["wider_margin"]
-            high = old + rule["wider_margin"]
-        same = bool(low <= now <= high) or bool(pd.isna(old) and pd.isna(now))
-        where = "inside" if same else "OUTSIDE"
-        print(
-            f"  again   {where} the interval of a further trial of the cell, [{low:.2f}, "
-            f"{high:.2f}]"
-        )
-    print(f"  mean    {cell.trials().mean:.2f} % before, {new.trials().mean:.2f} % with it")
-    print(f"  before  {cell.verdict()}\n  after   {new.verdict()}", flush=True)
-    return same
+
+    seeds = [run.seed for run in runs]
+    judge = judge_means if len(seeds) > 1 else judge_trial
+    agrees, words = judge(cell, retrained, seeds)
+    print(f"  again   {words}")
+    print(f"  mean    {cell.trials().mean:.2f} % before, {retrained.trials().mean:.2f} % with it")
+    print(f"  before  {cell.verdict()}")
+    print(f"  after   {retrained.verdict()}", flush=True)
+    return agrees
 
 
-def train_again(plan: Plan, runs: Sequence[Run]) -> Found:
+def judge_means(cell: Cell, retrained: Cell, seeds: Sequence[int]) -> tuple[bool, str]:
+    """Return whether several runs agree with the recorded ones, and in words how far they are apart.
+
+    They agree unless their mean differs, by the rule for the paper's numbers.
+    """
+    rule = cell.plan.config["comparison"]
+    diverged = int(retrained.by_seed[seeds].isna().sum())
+    judged = judge_trials(retrained.trials(seeds), diverged, cell.trials(seeds), rule)
+    interval = f"[{judged.low:+.2f}, {judged.high:+.2f}]"
+    words = f"{judged.verdict} ({judged.difference:+.2f} points, {interval})"
+    return str(judged.verdict) != DIFFERS, words
+
+
+def judge_trial(cell: Cell, retrained: Cell, seeds: Sequence[int]) -> tuple[bool, str]:
+    """Return whether one run agrees with the recorded one, and the interval that says so in words.
+
+    It agrees if it lies where a further trial of the cell would, or within the wider margin of the
+    only trial.
+    """
+    rule = cell.plan.config["comparison"]
+    (seed,) = seeds
+    old = cell.by_seed[seed]
+    new = retrained.by_seed[seed]
+    trials = cell.trials()
+    low, high = prediction_interval(trials, 1, rule["level"])
+    if trials.number == 1:
+        low = old - rule["wider_margin"]
+        high = old + rule["wider_margin"]
+
+    both_diverged = bool(pd.isna(old) and pd.isna(new))
+    agrees = bool(low <= new <= high) or both_diverged
+    where = "inside" if agrees else "OUTSIDE"
+    interval = f"[{low:.2f}, {high:.2f}]"
+    return agrees, f"{where} the interval of a further trial of the cell, {interval}"
+
+
+def train_again(plan: Plan, runs: Sequence[Run]) -> StoredRuns:
     """Train runs of one cell anew in a scratch folder, from images that are here or are fetched."""
-    first = runs[0]
-    spec = plan.spec(first.cell)
-    dataset = plan.dataset(first.dataset)
-    images = plan.layout.images(first.dataset)
-    scratch = SCRATCH / first.cell
+    cell = runs[0].cell
+    dataset = runs[0].dataset
+    scratch = SCRATCH / cell
     labels = scratch / "labels.npz"
     split = scratch / "split.npz"
     out = scratch / "runs.parquet"
+
+    definition = plan.dataset(dataset)
+    images = plan.layout.images(dataset)
     if not images.with_suffix(".json").exists():
+        source = definition["source"]
         mirror = plan.config["mirror"] or os.environ.get("MDPU_MIRROR")
-        write_source(dataset["source"], plan.layout.data_dir, mirror, images, dataset.get("sha256"))
-    sides = {side: dataset.get(side, []) for side in SIDES}
-    write_labels(images, labels, sides, dataset.get("counts", {}))
+        write_source(source, plan.layout.data_dir, mirror, images, definition.get("sha256"))
+    sides = {side: definition.get(side, []) for side in SIDES}
+    write_labels(images, labels, sides, definition.get("counts", {}))
+
     trials = {str(run.seed): run.trial for run in runs}
-    write_split(labels, split, {**plan.drawing(first.split), "trials": trials})
+    write_split(labels, split, {**plan.drawing(runs[0].split), "trials": trials})
     out.unlink(missing_ok=True)
-    train_cell({**spec, "trials": trials}, images, labels, split, out, device=plan.config["device"])
+    spec = {**plan.spec(cell), "trials": trials}
+    train_cell(spec, images, labels, split, out, device=plan.config["device"])
     stored = read_runs(out)
     return {run: (stored[str(plan.key(run))], out) for run in runs}
 
 
-def shipped_cells() -> list[str]:
-    """Return the names of the shipped cells of the paper and its readings, whose images are
-    published.
+def shipped_cells(config: Sequence[Path] = ()) -> list[str]:
+    """Return the names of the shipped cells of a configuration that follow its protocol.
+
+    Without one, they are those of the paper and its readings, whose images are published.
     """
+    if config:
+        plan = Plan(load_config(config))
+        shipped = [name for name in plan.cells if not plan.to_train(name)]
+        return [name for name in shipped if plan.cells[name][0].variant == BASE]
     runs = read_csv(REPOSITORY / "results" / "reference" / "runs.csv")
     published = runs[runs["selection"].isin(["paper-reference", READINGS])]
     return sorted(published["run"].str.rpartition("/")[0].unique())
@@ -273,22 +334,12 @@ def verify(number: int, seed: int = 0, config: Sequence[Path] = ()) -> bool:
     cells.
     """
     check_count("the number of runs", number)
-    plan = Plan(load_config(config)) if config else None
-    if plan is None:
-        cells = shipped_cells()
-    else:
-        shipped = [name for name in plan.cells if not plan.to_train(name)]
-        cells = [name for name in shipped if plan.cells[name][0].variant == BASE]
+    cells = shipped_cells(config)
     order = Stream(abs(seed), "verified runs").permutation(len(cells))[:number]
-    same = []
+    agreeing = []
     for place in order:
-        name = cells[place]
-        if plan is None:
-            its_plan, runs, _ = find(name)
-        else:
-            its_plan = plan
-            runs = plan.cells[name]
+        plan, runs, _ = find(cells[place], config)
         run = runs[seed % len(runs)]
-        same.append(again(finished(its_plan, [run]), [run]))
-    print(f"{sum(same)} of {len(same)} runs came out as further trials of their cells")
-    return bool(same) and all(same)
+        agreeing.append(again(finished(plan, [run]), [run]))
+    print(f"{sum(agreeing)} of {len(agreeing)} runs came out as further trials of their cells")
+    return bool(agreeing) and all(agreeing)

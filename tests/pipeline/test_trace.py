@@ -51,7 +51,7 @@ def cell(tmp_path):
 
 def test_the_cell_is_judged_by_the_papers_number(cell):
     assert cell.trials().mean == pytest.approx(88)
-    published = cell.published()
+    published = cell.comparison
     assert published["published_mean"] == pytest.approx(89.01, abs=0.5)
     assert published["difference"] == pytest.approx(88 - published["published_mean"])
     assert published["verdict"] in cell.verdict()
@@ -59,15 +59,15 @@ def test_the_cell_is_judged_by_the_papers_number(cell):
 
 def test_finished_runs_are_found_by_key_and_missing_ones_are_named(cell):
     plan = cell.plan
-    runs = list(cell.found)
-    finished = trace.finished(plan, runs).found
+    runs = list(cell.stored_runs)
+    finished = trace.finished(plan, runs).stored_runs
     assert list(finished) == runs
     for run, (trial, _) in finished.items():
         assert trial.key == plan.key(run)
 
     others = [trial for run, (trial, _) in finished.items() if run.seed != 2]
     write_runs(plan.layout.run_file(RELU), others)
-    assert len(trace.finished(plan, runs[:1]).found) == 2
+    assert len(trace.finished(plan, runs[:1]).stored_runs) == 2
     with pytest.raises(UserError, match="seed2"):
         trace.finished(plan, runs)
 
@@ -85,7 +85,7 @@ def test_finished_runs_are_found_by_key_and_missing_ones_are_named(cell):
 def test_new_runs_are_judged_by_the_trials_of_their_cell(
     cell, monkeypatch, capsys, seeds, accuracies, same
 ):
-    runs = [run for run in cell.found if run.seed in seeds]
+    runs = [run for run in cell.stored_runs if run.seed in seeds]
     new = {}
     for run, accuracy in zip(runs, accuracies, strict=True):
         new[run] = (stored(cell.plan, run, accuracy), Path("new"))
@@ -96,7 +96,7 @@ def test_new_runs_are_judged_by_the_trials_of_their_cell(
     said = capsys.readouterr().out
     for run, accuracy in zip(runs, accuracies, strict=True):
         assert f"{run.name}: {86 + run.seed:.2f} % recorded, {100 * accuracy:.2f} % now" in said
-    after = trace.Cell(cell.plan, {**cell.found, **new})
+    after = trace.Cell(cell.plan, {**cell.stored_runs, **new})
     assert f"before  {cell.verdict()}" in said
     assert f"after   {after.verdict()}" in said
 
@@ -111,8 +111,8 @@ def test_names_of_cells_runs_and_files_are_found_in_the_configurations(name):
 
 @pytest.mark.parametrize(("accuracy", "same"), [(0.87, True), (0.88, True), (0.6, False)])
 def test_a_trial_without_others_is_judged_by_the_wider_margin(cell, monkeypatch, accuracy, same):
-    run, *_ = cell.found
-    alone = trace.Cell(cell.plan, {run: cell.found[run]})
+    run, *_ = cell.stored_runs
+    alone = trace.Cell(cell.plan, {run: cell.stored_runs[run]})
     again = stored(cell.plan, run, accuracy)
     new = {run: (again, Path("new"))}
     monkeypatch.setattr(trace, "train_again", lambda plan, runs: new)
