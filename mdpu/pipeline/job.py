@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Any
 
 from mdpu.data import TupleData
@@ -85,29 +86,33 @@ def train_cell(
     UserError
         If a file is missing or damaged, or the images are not those of the cell.
     """
-    if images.parent.name == "own":  # whose checksum need not be known before they are read
-        checksum = read_json(images.with_suffix(".json"))["checksum"]
-        if spec["images"] not in (None, checksum):
-            raise UserError(
-                f"{images} has other images than the configuration's sha256; make it again"
-            )
-        spec = {**spec, "images": checksum}
+    if images.parent.name == "own":
+        spec = _with_checksum(spec, images)
     part = out.with_name(f".{out.stem}.part.parquet")
-    kept = read_runs(out) if out.exists() else {}
-    kept |= _resumed(part)
+    finished = read_runs(out) if out.exists() else {}
+    finished |= _resumed(part)
     keys = {seed: digest(asked(spec, seed)) for seed in spec["trials"]}
     for path in shipped:
-        kept = {**read_runs(path, [key for key in keys.values() if key not in kept]), **kept}
-    missing = [seed for seed, key in keys.items() if key not in kept]
-    print(
-        f"{spec['cell']}: {len(keys)} runs, {len(keys) - len(missing)} of them finished",
-        file=sys.stderr,
-    )
+        finished |= read_runs(path, [key for key in keys.values() if key not in finished])
+
+    missing = [seed for seed, key in keys.items() if key not in finished]
+    count = len(keys) - len(missing)
+    print(f"{spec['cell']}: {len(keys)} runs, {count} of them finished", file=sys.stderr)
     for run in _train(spec, missing, (images, labels, split, out), device, checkpoint_seconds):
-        kept[run.key] = run
-        write_runs(part, kept.values())
-    write_runs(out, kept.values())
+        finished[run.key] = run
+        write_runs(part, finished.values())
+    write_runs(out, finished.values())
     part.unlink(missing_ok=True)
+
+
+def _with_checksum(spec: Mapping[str, Any], images: Path) -> dict[str, Any]:
+    """Return what is asked for with the checksum of a user's own images, which need not be known
+    before they are read.
+    """
+    checksum = read_json(images.with_suffix(".json"))["checksum"]
+    if spec["images"] not in (None, checksum):
+        raise UserError(f"{images} has other images than the configuration's sha256; make it again")
+    return {**spec, "images": checksum}
 
 
 def _resumed(part: Path) -> dict[str, Stored]:
@@ -146,55 +151,48 @@ def _train(
     torch.set_num_threads(1)  # sums round by their number of parts; several jobs use several cores
     method = load_method(spec["method"])
     settings = Settings.parse(spec["settings"])
-    sampling = spec["sampling"]
-    prior = round(float(spec["sampling"]["prior"]) + spec["prior_offset"], 12)
-    law = named_law(sampling["law"], sampling["tuple_size"]) if "law" in sampling else None
-    task = Task(spec["method"], sampling["tuple_size"], prior, spec["loss"], law)
-    rows = load_npz(images, "train_images", "test_images")
-    sides = load_npz(labels, "train", "test")
-    evaluation = TestSet(rows["test_images"], sides["test"], rows["train_images"], sides["train"])
+    task = _task(spec)
+    pixels = load_npz(images, "train_images", "test_images")
+    signs = load_npz(labels, "train", "test")
+    evaluation = TestSet(
+        pixels["test_images"], signs["test"], pixels["train_images"], signs["train"]
+    )
     chosen = choose_device(device if method.trains_network else "cpu")
-    with least_used_gpu(chosen) if chosen.type == "cuda" else nullcontext(chosen) as where:
+    lease = least_used_gpu(chosen) if chosen.type == "cuda" else nullcontext(chosen)
+    with lease as where:
         # A GPU trains small networks of several seeds in the time of one, unless each has a prior
         # of its own.
-        together = (
-            where.type == "cuda" and not method.estimates_prior and settings.network != "resnet34"
-        )
-        for group in [seeds] if together else [[seed] for seed in seeds]:
-            samples = [
-                TupleData(*load_npz(split, f"tuples_{seed}", f"unlabeled_{seed}").values())
-                for seed in group
-            ]
+        is_small = settings.network != "resnet34"
+        together = where.type == "cuda" and is_small and not method.estimates_prior
+        groups = [seeds] if together else [[seed] for seed in seeds]
+        for group in groups:
+            samples = [_sample(split, seed) for seed in group]
             trials = [spec["trials"][seed] for seed in group]
-            estimate = (
-                _estimate(task, rows["train_images"], samples[0], trials[0])
-                if method.estimates_prior
-                else {}
-            )
-            if estimate:
+            estimate: dict[str, float] = {}
+            if method.estimates_prior:
+                estimate = _estimate(task, pixels["train_images"], samples[0], trials[0])
                 # 0 and 1 are no priors
-                task = replace(task, prior=min(max(estimate["estimated_prior"], 0.01), 0.99))
-            trained = train(
+                prior = min(max(estimate["estimated_prior"], 0.01), 0.99)
+                task = replace(task, prior=prior)
+            models = train(
                 task,
-                rows["train_images"],
+                pixels["train_images"],
                 samples,
                 trials,
                 settings,
-                labels=sides["train"],
+                labels=signs["train"],
                 evaluation=evaluation,
                 device=where,
-                on_epoch_end=_progress(group, settings.epochs),
+                on_epoch_end=_Progress(group, settings.epochs),
                 checkpoint=out.with_suffix(f".seed{group[0]}.checkpoint"),
                 checkpoint_seconds=checkpoint_seconds,
             )
-            for seed, sample, model in zip(group, samples, trained, strict=True):
-                history = run_history(
-                    method.unnamed, model.history.assign(**estimate), evaluation.share_positive
-                )
+            for seed, sample, model in zip(group, samples, models, strict=True):
+                measures = model.history.assign(**estimate)
                 yield Stored.of(
                     asked(spec, seed),
-                    history,
-                    drawn=describe_split(sample, sides["train"]),
+                    run_history(method.unnamed, measures, evaluation.share_positive),
+                    drawn=describe_split(sample, signs["train"]),
                     device=describe(where),
                     precision=precision_on(where, settings.precision),
                     date=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -203,11 +201,26 @@ def _train(
                 )
 
 
-def _estimate(task: Task, rows: Any, sample: TupleData, trial: str) -> dict[str, float]:
+def _task(spec: Mapping[str, Any]) -> Task:
+    """Return the task of a cell; its prior is the one that methods are told."""
+    sampling = spec["sampling"]
+    tuple_size = sampling["tuple_size"]
+    prior = round(float(sampling["prior"]) + spec["prior_offset"], 12)
+    law = named_law(sampling["law"], tuple_size) if "law" in sampling else None
+    return Task(spec["method"], tuple_size, prior, spec["loss"], law)
+
+
+def _sample(split: Path, seed: str) -> TupleData:
+    """Return the tuples and unlabeled images of a trial."""
+    indices = load_npz(split, f"tuples_{seed}", f"unlabeled_{seed}")
+    return TupleData(*indices.values())
+
+
+def _estimate(task: Task, images: Any, sample: TupleData, trial: str) -> dict[str, float]:
     """Return the estimate of a run's prior, by the names in its history."""
     from mdpu.prior import estimate_prior  # it imports scikit-learn
 
-    estimate = estimate_prior(rows, sample, task.law_of(task.tuple_size), trial)
+    estimate = estimate_prior(images, sample, task.law_of(task.tuple_size), trial)
     return {
         "estimated_prior": estimate.prior,
         "estimated_prior_low": estimate.low,
@@ -216,40 +229,39 @@ def _estimate(task: Task, rows: Any, sample: TupleData, trial: str) -> dict[str,
     }
 
 
-def _progress(seeds: Sequence[str], epochs: int) -> Any:
-    """Return a callback that prints a line from time to time, and ends the job if its parent, the
-    workflow, is gone.
-    """
-    parent = os.getppid()
-    first = 0
-    since = 0.0
-    last = 0.0
+class _Progress:
+    """Prints a line from time to time, and ends the job if its parent, the workflow, is gone."""
 
-    def report(epoch: int, rows: Sequence[Mapping[str, float]]) -> None:
-        nonlocal first, since, last
-        if os.getppid() != parent:
+    def __init__(self, seeds: Sequence[str], epochs: int) -> None:
+        self.seeds = ", ".join(seeds)
+        self.epochs = epochs
+        self.parent = os.getppid()
+        self.first_epoch = 0  # of this job, after those of a checkpoint, which took no time here
+        self.since = 0.0
+        self.printed = 0.0
+
+    def __call__(self, epoch: int, rows: Sequence[Mapping[str, float]]) -> None:
+        if os.getppid() != self.parent:
             sys.exit(
                 "the workflow that started this job has ended; the job ends too, and resumes with "
                 "the next"
             )
         now = time.monotonic()
-        if not first:  # epochs of a checkpoint took no time here
-            first = epoch
-            since = now
-        if epoch == epochs or now - last >= 10:
-            last = now
-            left = (
-                f", {(now - since) / (epoch - first) * (epochs - epoch):.0f} s left"
-                if epoch > first
-                else ""
-            )
-            print(
-                f"seed {', '.join(seeds)}: epoch {epoch} of {epochs}{left}",
-                file=sys.stderr,
-                flush=True,
-            )
+        if not self.first_epoch:
+            self.first_epoch = epoch
+            self.since = now
+        if epoch == self.epochs or now - self.printed >= 10:
+            self.printed = now
+            line = f"seed {self.seeds}: epoch {epoch} of {self.epochs}{self._left(epoch, now)}"
+            print(line, file=sys.stderr, flush=True)
 
-    return report
+    def _left(self, epoch: int, now: float) -> str:
+        """Return the seconds that are left in words, nothing before an epoch was measured."""
+        measured = epoch - self.first_epoch
+        if not measured:
+            return ""
+        seconds = (now - self.since) / measured * (self.epochs - epoch)
+        return f", {seconds:.0f} s left"
 
 
 def _commit() -> str | None:
@@ -266,16 +278,13 @@ def _commit() -> str | None:
         f"--git-dir={REPOSITORY / '.git'}",
         f"--work-tree={REPOSITORY}",
     ]
+    status = [*git, "status", "--porcelain", "-uno", "--", "mdpu"]
     try:
-        head = subprocess.run(
-            [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-        changed = subprocess.run(
-            [*git, "status", "--porcelain", "-uno", "--", "mdpu"], capture_output=True
-        ).stdout
+        head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True, stderr=DEVNULL)
+        changed = subprocess.run(status, capture_output=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
-    return head + ("+" if changed else "")
+    return head.strip() + ("+" if changed else "")
 
 
 def run_history(unnamed: bool, history: pd.DataFrame, share_positive: float) -> pd.DataFrame:
