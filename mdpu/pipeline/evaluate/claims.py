@@ -120,16 +120,20 @@ def proposed(cells: Frame) -> Frame:
     return cells[cells["method"].isin(PROPOSED)]
 
 
-def with_ramp(evidence: Evidence, ramp: str) -> Frame:
-    """Return the cells of URE, ReLU and ABS with each loss but the other ramp loss; the usual one
-    has to be there.
+def with_printed_ramp(evidence: Evidence) -> Frame:
+    """Return the cells of URE, ReLU and ABS with each loss of Table I as printed."""
+    cells = proposed(evidence.every_loss)
+    return cells[cells["loss"] != "usual-ramp"]
+
+
+def with_usual_ramp(evidence: Evidence) -> Frame:
+    """Return the cells of URE, ReLU and ABS with each loss of Table I, the usual ramp loss in place
+    of the printed one, where it was run.
     """
-    losses = proposed(evidence.every_loss)
-    if ramp == "ramp":
-        return losses[losses["loss"] != "usual-ramp"]
-    of_cell = losses.groupby(other_keys("loss"))["loss"]
-    has_ramp = of_cell.transform(lambda names: (names == ramp).any()).astype(bool)
-    return losses[has_ramp & (losses["loss"] != "ramp")]
+    cells = proposed(evidence.every_loss)
+    losses = cells.groupby(other_keys("loss"))["loss"]
+    has_usual = losses.transform(lambda names: (names == "usual-ramp").any()).astype(bool)
+    return cells[has_usual & (cells["loss"] != "ramp")]
 
 
 def corrected(evidence: Evidence) -> Frame:
@@ -206,8 +210,8 @@ def corrected_beats_ure_on_triple_emnist_digits(evidence: Evidence) -> Frame:
     "on triple EMNIST-Digits, risk-corrected methods (ReLU and ABS) achieve superior classification
     accuracy compared to URE" (Section V-D)
     """
-    asked = "dataset == 'emnist-digits' and tuple_size == 3 and prior == '0.5'"
-    return means(corrected(evidence).query(asked))
+    triples = "dataset == 'emnist-digits' and tuple_size == 3 and prior == '0.5'"
+    return means(corrected(evidence).query(triples))
 
 
 @claim("first of four")
@@ -375,7 +379,7 @@ def loss_hardly_matters(evidence: Evidence) -> Frame:
 
     "the MDPU algorithm shows minimal sensitivity to loss function selection" (Section V-D)
     """
-    return spans(evidence, with_ramp(evidence, "ramp"))
+    return spans(evidence, with_printed_ramp(evidence))
 
 
 @claim()
@@ -385,7 +389,7 @@ def loss_hardly_matters_with_the_usual_ramp(evidence: Evidence) -> Frame:
 
     "the MDPU algorithm shows minimal sensitivity to loss function selection" (Section V-D)
     """
-    return spans(evidence, with_ramp(evidence, "usual-ramp"))
+    return spans(evidence, with_usual_ramp(evidence))
 
 
 @claim("first of four")
@@ -396,7 +400,7 @@ def every_loss_beats_the_baselines(evidence: Evidence) -> Frame:
     "regardless of the loss function employed, the algorithm maintains consistently high
     classification performance" (Section V-D)
     """
-    return means(beside_baselines(with_ramp(evidence, "ramp"), evidence))
+    return means(beside_baselines(with_printed_ramp(evidence), evidence))
 
 
 @claim("first of four")
@@ -407,7 +411,7 @@ def every_loss_beats_the_baselines_with_the_usual_ramp(evidence: Evidence) -> Fr
     "regardless of the loss function employed, the algorithm maintains consistently high
     classification performance" (Section V-D)
     """
-    return means(beside_baselines(with_ramp(evidence, "usual-ramp"), evidence))
+    return means(beside_baselines(with_usual_ramp(evidence), evidence))
 
 
 @claim("even")
@@ -472,24 +476,25 @@ def check_claims(
     the statement ``holds``.
     """
     rows = []
-    all_cases = []
-    for item in CLAIMS.values():
-        checked = {"ours": item.check(ours), "paper": item.check(paper)}
-        for source, claim_cases in checked.items():
-            if len(claim_cases):
-                all_cases.append(claim_cases.assign(claim=item.name, evidence=source))
-        rows.append(_claim_row(item, checked["ours"], checked["paper"], ours, readings or {}))
+    tables = []
+    for claim in CLAIMS.values():
+        our_cases = claim.check(ours)
+        paper_cases = claim.check(paper)
+        rows.append(_claim_row(claim, our_cases, paper_cases, ours, readings or {}))
+        tables.append(our_cases.assign(claim=claim.name, evidence="ours"))
+        tables.append(paper_cases.assign(claim=claim.name, evidence="paper"))
 
     columns = ["claim", "evidence", *CASE]
     every_case = pd.DataFrame(columns=columns)
-    if all_cases:
-        every_case = pd.concat(all_cases, ignore_index=True)
+    with_cases = [table for table in tables if len(table)]
+    if with_cases:
+        every_case = pd.concat(with_cases, ignore_index=True)
     integers = dict.fromkeys(("tuple_size", "n", "seed"), "Int64")
     return pd.DataFrame(rows), every_case[columns].astype(integers)
 
 
 def _claim_row(
-    item: Claim,
+    claim: Claim,
     our_cases: Frame,
     paper_cases: Frame,
     ours: Evidence,
@@ -499,43 +504,44 @@ def _claim_row(
     readings.
     """
     row = {
-        "claim": item.name,
-        "place": item.place,
-        "quote": item.quote,
-        "statement": item.statement,
-        "by_chance": CHANCE[item.chance](ours.rule) if item.chance else None,
+        "claim": claim.name,
+        "place": claim.place,
+        "quote": claim.quote,
+        "statement": claim.statement,
+        "by_chance": CHANCE[claim.chance](ours.rule) if claim.chance else None,
         **_rate("ours", our_cases, NOT_RUN),
         "effect": _effect(our_cases),
-        "unit": item.unit,
+        "unit": claim.unit,
         **_rate("paper", paper_cases, NO_NUMBERS),
-        **_in_single_trials(item, ours),
+        **_in_single_trials(claim, ours),
     }
     row["status"] = status(row)
     for name, evidence in readings.items():
-        rate = _rate("ours", item.check(evidence), NOT_RUN)
+        rate = _rate("ours", claim.check(evidence), NOT_RUN)
         row[name] = rate["ours"]
-        row[f"{name}_status"] = status({**row, **rate, **_in_single_trials(item, evidence)})
+        row[f"{name}_status"] = status({**row, **rate, **_in_single_trials(claim, evidence)})
     return row
 
 
-def _rate(source: str, checked: Frame, nothing: str) -> dict[str, Any]:
+def _rate(source: str, cases: Frame, no_cases: str) -> dict[str, Any]:
     """Return the pass rate of cases in words, and the numbers that it is made of, under names with
     their source.
     """
-    count = len(checked)
-    hold = int(checked["holds"].sum())
+    count = len(cases)
+    hold = int(cases["holds"].sum())
     return {
-        source: f"{hold} of {count}" if count else nothing,
+        source: f"{hold} of {count}" if count else no_cases,
         f"{source}_cases": count,
         f"{source}_hold": hold,
         f"{source}_rate": hold / count if count else None,
     }
 
 
-def _effect(checked: Frame) -> float | None:
+def _effect(cases: Frame) -> float | None:
     """Return the median of left minus right over cases, None if there is none."""
-    gap = (checked["left"].astype(float) - checked["right"].astype(float)).median()
-    return None if pd.isna(gap) else float(gap)
+    gaps = cases["left"].astype(float) - cases["right"].astype(float)
+    median = gaps.median()
+    return None if pd.isna(median) else float(median)
 
 
 def status(row: Mapping[str, Any]) -> str:
@@ -562,7 +568,7 @@ def status(row: Mapping[str, Any]) -> str:
     return PARTLY
 
 
-def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
+def _in_single_trials(claim: Claim, evidence: Evidence) -> dict[str, Any]:
     """Return how often a claim holds in one trial, with an interval that respects what the trials
     share.
 
@@ -571,44 +577,45 @@ def _in_single_trials(item: Claim, evidence: Evidence) -> dict[str, Any]:
     the cell and the seed, so trials of two datasets or of two seeds are independent. Numbers are
     missing where fewer than two seeds have cases.
     """
-    by_seed = []
-    for seed, trial in evidence.single_trials.items():
-        checked = item.check(trial)
-        if len(checked):
-            by_seed.append(checked.assign(seed=seed))
-    row: dict[str, Any] = {
-        "trial_rate": None,
-        "trial_low": None,
-        "trial_high": None,
-        "trials": len(by_seed),
-        "in_single_trials": NOT_TESTED,
-    }
-    if len(by_seed) < 2:
-        return row
+    cases_of_seeds = []
+    for seed, of_seed in evidence.single_trials.items():
+        cases = claim.check(of_seed)
+        if len(cases):
+            cases_of_seeds.append(cases.assign(seed=seed))
 
-    every = pd.concat(by_seed)
-    clusters = every.groupby(["dataset", "seed"], dropna=False)["holds"].agg(["sum", "size"])
-    rate = every["holds"].mean()
-    low, high = share_interval(clusters["sum"], clusters["size"], evidence.rule["level"])
-    words = f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-    counted = {"trial_rate": rate, "trial_low": low, "trial_high": high, "in_single_trials": words}
-    return {**row, **counted}
+    trials = len(cases_of_seeds)
+    rate = low = high = None
+    words = NOT_TESTED
+    if trials > 1:
+        every_case = pd.concat(cases_of_seeds)
+        clusters = every_case.groupby(["dataset", "seed"], dropna=False)["holds"]
+        rate = every_case["holds"].mean()
+        low, high = share_interval(clusters.sum(), clusters.size(), evidence.rule["level"])
+        words = f"{100 * rate:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
+    return {
+        "trial_rate": rate,
+        "trial_low": low,
+        "trial_high": high,
+        "trials": trials,
+        "in_single_trials": words,
+    }
 
 
 def write_claims(plan: Plan, metrics: Path, csv: Path, json: Path, cases: Path) -> None:
     """Check the claims on a plan's runs and on the paper's numbers; write them (CSV, JSON) and
     every case (CSV).
     """
-    ours = read_table(metrics, [*AXES, *MEASURES])
-    every = pd.concat([ours, training_metrics(plan)], ignore_index=True)
-    readings = {
-        name: our_evidence(plan, every, reading)
-        for name, reading in Readings(plan.config).named.items()
-        if name != PROTOCOL
-    }
+    of_plan = read_table(metrics, [*AXES, *MEASURES])
+    every_run = pd.concat([of_plan, training_metrics(plan)], ignore_index=True)
+    ours = our_evidence(plan, every_run)
     paper = paper_evidence(plan.config["comparison"])
-    checked, every_case = check_claims(our_evidence(plan, every), paper, readings)
-    write_csv(checked, csv)
+    readings = {}
+    for name, reading in Readings(plan.config).named.items():
+        if name != PROTOCOL:
+            readings[name] = our_evidence(plan, every_run, reading)
+
+    claims, every_case = check_claims(ours, paper, readings)
+    write_csv(claims, csv)
     write_csv(every_case, cases)
-    records = checked.astype(object).where(checked.notna(), None).to_dict("records")
+    records = claims.astype(object).where(claims.notna(), None).to_dict("records")
     write_json(json, {"claims": records})
