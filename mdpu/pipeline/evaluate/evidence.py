@@ -33,7 +33,7 @@ FACTS = ("best", "lowest_risk", "lowest_objective", "risk_and_accuracy", "accura
 WINDOW = 5  # epochs of the moving average whose highest value is a run's best accuracy
 RIGHT = "_right"  # end of the columns of the other side of a comparison
 
-Rows = Collection[tuple[str, int, int, str]]  # of tables: dataset, tuple size, n, prior
+TableRows = Collection[tuple[str, int, int, str]]  # dataset, tuple size, n, prior
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Evidence:
     rule: Mapping[str, float]
     runs: pd.DataFrame | None = None
     trials: pd.DataFrame | None = None
-    rows: Rows | None = None
+    rows: TableRows | None = None
 
     @cached_property
     def base_cells(self) -> pd.DataFrame:
@@ -80,8 +80,8 @@ class Evidence:
         """Return the runs of some methods and variants with the logistic loss."""
         if self.runs is None:
             return pd.DataFrame(columns=[*AXES, *FACTS])
-        asked = self.runs["method"].isin(methods) & self.runs["variant"].isin(variants)
-        return logistic(self.runs[asked])
+        chosen = self.runs["method"].isin(methods) & self.runs["variant"].isin(variants)
+        return logistic(self.runs[chosen])
 
     @cached_property
     def single_trials(self) -> dict[Any, Evidence]:
@@ -106,7 +106,7 @@ def logistic(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[(rows["loss"] == LOGISTIC) & (rows["law"] == DOMINANT)]
 
 
-def protocol_cells(cells: pd.DataFrame, rows: Rows | None = None) -> pd.DataFrame:
+def protocol_cells(cells: pd.DataFrame, rows: TableRows | None = None) -> pd.DataFrame:
     """Return the cells of the protocol as it stands, with the logistic loss, in one of `rows`
     unless that is None.
     """
@@ -181,22 +181,27 @@ def read_as(
         metrics = metrics[metrics["variant"] == training].assign(variant=BASE)
 
     changes = readings.changes(reading)
-    run = set(metrics["dataset"])
-    chosen = {paper: ours for paper, ours in changes["datasets"].items() if ours in run}
-    names = published_names.items()
-    passed_over = [ours for ours, paper in names if chosen.get(paper, ours) != ours]
-    kept = metrics[~metrics["dataset"].isin(passed_over)]
-    return _rename_methods(kept, changes["methods"])
+    were_run = set(metrics["dataset"])
+    ours_of = {paper: ours for paper, ours in changes["datasets"].items() if ours in were_run}
+    replaced = []
+    for ours, paper in published_names.items():
+        if ours_of.get(paper, ours) != ours:
+            replaced.append(ours)
+    in_reading = metrics[~metrics["dataset"].isin(replaced)]
+    return _rename_methods(in_reading, changes["methods"])
 
 
-def _rename_methods(metrics: pd.DataFrame, by_paper: Mapping[str, str]) -> pd.DataFrame:
-    """Return metrics by the paper's names of methods; `by_paper` are ours that stand for them."""
-    names = {ours: paper for paper, ours in by_paper.items() if ours != paper}
-    replaced = metrics["method"].isin(names.values())
-    of_protocol = metrics["variant"] == BASE
-    kept = metrics[~replaced | of_protocol]
-    variant = kept["variant"].mask(replaced, PROTOCOL)
-    return kept.assign(variant=variant, method=kept["method"].replace(names))
+def _rename_methods(metrics: pd.DataFrame, ours_of: Mapping[str, str]) -> pd.DataFrame:
+    """Return metrics by the paper's names of methods; `ours_of` are the methods that stand for
+    them.
+    """
+    papers = {ours: paper for paper, ours in ours_of.items() if ours != paper}
+    is_replaced = metrics["method"].isin(papers.values())
+    renamed = metrics.assign(
+        variant=metrics["variant"].mask(is_replaced, PROTOCOL),
+        method=metrics["method"].replace(papers),
+    )
+    return renamed[~is_replaced | (metrics["variant"] == BASE)]
 
 
 def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) -> pd.DataFrame:
@@ -208,41 +213,39 @@ def run_facts(metrics: pd.DataFrame, accuracies: pd.DataFrame, test_prior: str) 
     """
     keys = list(AXES)
     proposed = metrics[metrics["method"].isin(PROPOSED)]
-    shown = proposed.assign(accuracy=reported_accuracy(proposed, test_prior))
-    run = shown.groupby(keys, sort=False).ngroup()
-    facts = shown.groupby(keys).agg(
+    epochs = proposed.assign(accuracy=reported_accuracy(proposed, test_prior))
+    facts = epochs.groupby(keys).agg(
         lowest_risk=("risk", "min"),
         lowest_objective=("objective", "min"),
     )
-    facts["best"] = best_accuracies(shown)
-    facts["risk_and_accuracy"] = _rank_correlations(shown, run)
+    facts["best"] = best_accuracies(epochs)
+    facts["risk_and_accuracy"] = _rank_correlations(epochs)
     return facts.join(accuracies.set_index(keys)["accuracy"]).reset_index()
 
 
-def best_accuracies(shown: pd.DataFrame) -> pd.Series:
+def best_accuracies(epochs: pd.DataFrame) -> pd.Series:
     """Return the highest mean of `WINDOW` epochs in a row of each run, by `AXES`; ``accuracy`` is
     that of the epochs, as it is reported.
     """
-    keys = [shown[axis] for axis in AXES]
-    moving = shown["accuracy"].groupby(keys, sort=False).rolling(WINDOW, min_periods=1).mean()
-    moving = moving.droplevel(list(range(len(keys))))  # its rows are those of `shown` again
+    keys = [epochs[axis] for axis in AXES]
+    moving = epochs["accuracy"].groupby(keys, sort=False).rolling(WINDOW, min_periods=1).mean()
+    moving = moving.droplevel(list(range(len(keys))))  # its rows are those of `epochs` again
     return moving.groupby(keys).max()
 
 
-def _rank_correlations(shown: pd.DataFrame, run: pd.Series) -> pd.Series:
+def _rank_correlations(epochs: pd.DataFrame) -> pd.Series:
     """Return the rank correlation of risk and accuracy of each run, from its first epoch with a
     negative risk on.
     """
     keys = list(AXES)
-    sides = ["risk", "accuracy"]
-    is_negative = shown["risk"] < 0
-    since = is_negative.groupby(run).cummax()
-    after = shown[since].dropna(subset=sides)
-    ranks = after[sides].groupby(run).rank()
-    ranks = pd.concat([after[keys], ranks], axis=1)
+    measures = ["risk", "accuracy"]
+    run = epochs.groupby(keys, sort=False).ngroup()
+    is_later = (epochs["risk"] < 0).groupby(run).cummax()
+    later = epochs[is_later].dropna(subset=measures)
+    ranks = later[measures].groupby(run).rank()
     correlations = {}
-    for key, epochs in ranks.groupby(keys):
-        correlations[key] = epochs["risk"].corr(epochs["accuracy"], min_periods=3)
+    for key, of_run in pd.concat([later[keys], ranks], axis=1).groupby(keys):
+        correlations[key] = of_run["risk"].corr(of_run["accuracy"], min_periods=3)
     return pd.Series(correlations, dtype=float)
 
 
@@ -307,17 +310,17 @@ def slopes(cells: pd.DataFrame, methods: Collection[str], rival: str) -> pd.Data
     pairs = pairs_of(cells, "method", methods, rival).dropna(subset=["mean", "mean_right"])
     keys = other_keys("n")
     centred = pairs["n"] - pairs.groupby(keys)["n"].transform("mean")
-    square = (centred**2).groupby([pairs[key] for key in keys]).transform("sum")
-    weight = 1000 * centred / square.where(square > 0)
+    squares = (centred**2).groupby([pairs[key] for key in keys]).transform("sum")
+    weight = 1000 * centred / squares.where(squares > 0)
     terms = pairs[keys].copy()
     for side in ("", RIGHT):
         trials = pairs[f"trials{side}"]
-        part = weight**2 * pairs[f"std{side}"] ** 2 / trials
+        variance = weight**2 * pairs[f"std{side}"] ** 2 / trials
         terms[f"slope{side}"] = weight * pairs[f"mean{side}"]
-        terms[f"variance{side}"] = part
-        terms[f"quartic{side}"] = part**2 / (trials - 1).where(trials > 1)
-    sums = terms.groupby(keys, as_index=False).sum(skipna=False)
-    return sums[sums["slope"].notna()]
+        terms[f"variance{side}"] = variance
+        terms[f"quartic{side}"] = variance**2 / (trials - 1).where(trials > 1)
+    fitted = terms.groupby(keys, as_index=False).sum(skipna=False)
+    return fitted[fitted["slope"].notna()]
 
 
 def falls(cells: pd.DataFrame) -> pd.DataFrame:
