@@ -38,16 +38,22 @@ def is_compared(plan: Plan) -> bool:
         return False
 
     cells = published_cells()
-    proposed = cells[cells["method"].isin(PROPOSED)]
-    published = set(_row_keys(proposed))
-    names = plan.published_names
-    papers_images = {name for name in names if names[name] == name}  # not another split of them
-    for value in readings.values("letters"):
-        papers_images.update(readings.changes({"letters": value})["datasets"].values())
+    published = set(_row_keys(cells[cells["method"].isin(PROPOSED)]))
+    papers_images = _papers_images(plan, readings)
     for dataset, *rest in _protocol_seeds(plan):
-        if dataset in papers_images and (names[dataset], *rest) in published:
+        if dataset in papers_images and (plan.published_names[dataset], *rest) in published:
             return True
     return False
+
+
+def _papers_images(plan: Plan, readings: Readings) -> set[str]:
+    """Return our datasets that have the paper's images: not another split of them, but the letters
+    of any reading.
+    """
+    names = {ours for ours, paper in plan.published_names.items() if ours == paper}
+    for value in readings.values("letters"):
+        names.update(readings.changes({"letters": value})["datasets"].values())
+    return names
 
 
 def _row_keys(cells: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
@@ -61,12 +67,9 @@ def _protocol_seeds(plan: Plan) -> dict[tuple[Any, ...], set[int]]:
     """
     seeds: dict[tuple[Any, ...], set[int]] = {}
     for run in plan.runs:
-        departs = (run.variant, run.loss, run.law) != (BASE, LOGISTIC, DOMINANT)
-        if departs:
-            continue
-        row = tuple(getattr(run, axis) for axis in ROW)
-        of_cell = seeds.setdefault((*row, run.method), set())
-        of_cell.add(run.seed)
+        if (run.variant, run.loss, run.law) == (BASE, LOGISTIC, DOMINANT):
+            row = tuple(getattr(run, axis) for axis in ROW)
+            seeds.setdefault((*row, run.method), set()).add(run.seed)
     return seeds
 
 
@@ -77,8 +80,8 @@ def reading_files(plan: Plan) -> list[Path]:
     names = set(plan.datasets)
     for choice in plan.config["definitions"].get("choices", {}).values():
         for value in choice["values"].values():
-            for paper, ours in value.get("datasets", {}).items():
-                names.update((paper, ours))
+            replaced = value.get("datasets", {})
+            names.update(replaced.keys(), replaced.values())
     return plan.shipped_on(names)
 
 
@@ -122,11 +125,9 @@ def shown_runs(
     shown: dict[str, dict[str, list[Any]]] = {}
     for values, rows in trials.groupby(list(AXES), sort=True):
         axes: dict[str, Any] = dict(zip(AXES, values, strict=True))
-        seed = int(axes["seed"])
-        about = _shown_run(rows, runs[values])
-        of_training = shown.setdefault(axes["variant"], {})
-        of_cell = of_training.setdefault(place_name(axes), [])
-        of_cell.append({"seed": seed, **about})
+        cells = shown.setdefault(axes["variant"], {})
+        of_cell = cells.setdefault(place_name(axes), [])
+        of_cell.append({"seed": int(axes["seed"]), **_shown_run(rows, runs[values])})
     return shown
 
 
@@ -161,14 +162,14 @@ def counts(panel: Panel, readings: Readings, rule: Mapping[str, float]) -> list[
     judged = verdicts(panel, rule)
     rows = []
     for choice in CHOICES:
-        asked = _readings_by(choice, readings)
-        if not all(reading in panel.readings for reading in asked):
+        beside = _readings_by(choice, readings)
+        if not all(reading in panel.readings for reading in beside):
             continue
-        places = [panel.readings.index(reading) for reading in asked]
+        places = [panel.readings.index(reading) for reading in beside]
         common = (judged[places] != NOT_RUN).all(axis=0)
         if not common.any():
             continue
-        for reading, place in zip(asked, places, strict=True):
+        for reading, place in zip(beside, places, strict=True):
             counted = _counts(judged[place][common], panel.counts[place][common])
             rows.append({"choice": choice, "reading": reading, **counted})
     return rows
@@ -220,41 +221,41 @@ def reading_counts(
     return {"reading": dict(reading), **_counts(judged, panel.counts[place])}
 
 
-def best(
+def most_probable(
     panel: Panel,
-    every: Panel,
+    with_further: Panel,
     readings: Readings,
     rule: Mapping[str, float],
 ) -> dict[str, Any] | None:
     """Return the most probable reading of the numbers that the protocol's runs cover, None if it
     cannot be told.
 
-    `every` has further trials of the panel's cells, by which the power of a likelihood is chosen.
-    The answer has the ``posterior`` and the ``protocol``'s, the verdicts, and how many readings of
-    all numbers were ``compared``.
+    `with_further` has further trials of the panel's cells, by which the power of a likelihood is
+    chosen. The answer has the ``posterior`` and the ``protocol``'s, the verdicts, and how many
+    readings of all numbers were ``compared``.
     """
     if readings.protocol not in panel.readings:
         return None
-    protocol = panel.trials[panel.readings.index(readings.protocol)]
-    run = np.isfinite(protocol).sum(axis=1) >= TRIALS
-    compared = panel.on(run)
-    five = every.on(run, TRIALS + 2)
-    fewest_readings = min(len(compared.readings), len(five.readings))
-    if run.sum() < FEWEST_CELLS or fewest_readings < 2:
+    of_protocol = panel.trials[panel.readings.index(readings.protocol)]
+    is_covered = np.isfinite(of_protocol).sum(axis=1) >= TRIALS
+    compared = panel.on(is_covered)
+    held = with_further.on(is_covered, TRIALS + 2)
+    fewest_readings = min(len(compared.readings), len(held.readings))
+    if is_covered.sum() < FEWEST_CELLS or fewest_readings < 2:
         return None
 
     with one_thread():
-        power = best_power(five, held_out(five, TRIALS))
+        power = best_power(held, held_out(held, TRIALS))
         likelihood = Model(compared).likelihood(*compared.published)
         posterior = compared.posterior(likelihood.both[0], power)
     place = int(posterior.argmax())
     reading = compared.readings[place]
-    usual = compared.readings.index(readings.protocol)
+    protocol = compared.readings.index(readings.protocol)
     equal = shown_readings(panel, readings, reading)
     return {
         "reading": reading,
         "posterior": round(float(posterior[place]), 2),
-        "protocol": round(float(posterior[usual]), 2),
+        "protocol": round(float(posterior[protocol]), 2),
         "compared": len(compared.readings),
         **(reading_counts(equal, reading, rule) or {}),
     }
@@ -267,10 +268,10 @@ def places_tried(panel: Panel) -> list[int]:
     protocol is the only one.
     """
     fewest = min(FEWEST_CELLS, len(panel.cells))
-    is_run = np.isfinite(panel.trials).any(axis=2)
-    cells = is_run.sum(axis=1)
+    is_finished = np.isfinite(panel.trials).any(axis=2)
+    has_enough = is_finished.sum(axis=1) >= fewest
     first: dict[bytes, int] = {}
-    for place in np.flatnonzero(cells >= fewest):
+    for place in np.flatnonzero(has_enough):
         trials = panel.trials[place].tobytes()
         first.setdefault(trials, int(place))
     return list(first.values()) or [0]
@@ -290,10 +291,11 @@ def judged_trials(plan: Plan, readings: Readings, trials: pd.DataFrame) -> pd.Da
     verdicts.
     """
     seeds = _protocol_seeds(plan)
-    keyed = zip(_row_keys(trials), trials["seed"], strict=True)
-    counted = [seed in seeds.get(key, {seed}) for key, seed in keyed]
+    is_planned = []
+    for key, seed in zip(_row_keys(trials), trials["seed"], strict=True):
+        is_planned.append(key not in seeds or seed in seeds[key])
     of_protocol = trials["variant"] == readings.name(readings.protocol)
-    return trials[~of_protocol | np.array(counted, dtype=bool)]
+    return trials[~of_protocol | np.array(is_planned, dtype=bool)]
 
 
 def write_readings(
@@ -315,12 +317,13 @@ def write_readings(
     for file in files:
         stored.extend(read_runs(file).values())
     runs = readings.find_runs(stored, METHODS)
-    every = readings.read_trials(runs.values(), METHODS)
-    trials = judged_trials(plan, readings, every)
+    every_trial = readings.read_trials(runs.values(), METHODS)
+    trials = judged_trials(plan, readings, every_trial)
     write_csv(statistics(trials), csv)
 
     panel = plan_panel(plan, readings, trials)
-    probable = best(panel, plan_panel(plan, readings, every), readings, rule)
+    with_further = plan_panel(plan, readings, every_trial)
+    probable = most_probable(panel, with_further, readings, rule)
     equal = shown_readings(panel, readings, probable and probable["reading"])
     facts = {
         "counts": counts(equal, readings, rule),

@@ -12,10 +12,10 @@ from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN
 from mdpu.pipeline.evaluate.panel import Panel, verdicts
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.evaluate.rejudge import (
-    best,
     counts,
     is_compared,
     judged_trials,
+    most_probable,
     places_tried,
     statistics,
 )
@@ -127,12 +127,12 @@ def test_verdicts_are_counted_on_the_numbers_that_all_values_of_a_choice_cover()
 def test_the_best_reading_is_the_one_whose_trials_are_the_papers():
     three = panel(GAPS, seeds=3)
     five = panel(GAPS)
-    found = best(three, five, READINGS, RULE)
+    found = most_probable(three, five, READINGS, RULE)
     assert READINGS.name(found["reading"]) == "epochs all"
     assert found["posterior"] > 0.5 > found["protocol"]
     assert found["numbers"] == 36
-    assert best(panel(GAPS, seeds=2), five, READINGS, RULE) is None
-    assert best(three, three, READINGS, RULE) is None
+    assert most_probable(panel(GAPS, seeds=2), five, READINGS, RULE) is None
+    assert most_probable(three, three, READINGS, RULE) is None
 
 
 def test_the_specification_curve_has_a_column_for_each_reading_and_a_row_for_each_number():
