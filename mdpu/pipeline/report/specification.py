@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +14,7 @@ from mdpu.pipeline.evaluate.comparison import JUDGED, NOT_RUN, VERDICTS, count_v
 from mdpu.pipeline.evaluate.exported import reading_address
 from mdpu.pipeline.evaluate.panel import Panel, verdicts
 from mdpu.pipeline.evaluate.rejudge import places_tried
+from mdpu.pipeline.evaluate.summary import in_points
 from mdpu.pipeline.files import read_csv, write_csv
 from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.report.drawing import PAGE, draw_panels, legend_below, save_figure
@@ -79,14 +80,16 @@ def specification_curve(panel: Panel, rule: Any) -> Curve:
     tried = Panel(readings, panel.cells, panel.trials[places])
     n_trials = np.isfinite(tried.trials).sum(axis=2)
     means = np.nansum(tried.finished, axis=2) / np.where(n_trials, n_trials, np.nan)
-    gaps = means - tried.published[0]
+    published, _ = tried.published
+    gaps = means - published  # (readings, numbers)
     judged = verdicts(tried, rule)
 
-    order = np.argsort(np.nanmedian(gaps, axis=1), kind="stable")
+    columns = np.argsort(np.nanmedian(gaps, axis=1), kind="stable")
     n_readings = (n_trials > 0).sum(axis=0)
     rows = np.lexsort((-np.nanmean(gaps, axis=0), -n_readings))
-    in_order = [readings[place] for place in order]
-    return Curve(in_order, gaps[order][:, rows], judged[order][:, rows])
+    sorted_places = np.ix_(columns, rows)
+    in_order = [readings[place] for place in columns]
+    return Curve(in_order, gaps[sorted_places], judged[sorted_places])
 
 
 def specification_columns(panel: Panel, readings: Readings, rule: Any) -> pd.DataFrame:
@@ -116,46 +119,35 @@ def specification_figure(panel: Panel, readings: Readings, rule: Any) -> Figure:
     """
     curve = specification_curve(panel, rule)
     departures = [readings.departures(reading) for reading in curve.readings]
-    marks = [
-        (choice, value)
-        for choice in readings.choices
-        for value in dict.fromkeys(
-            departed[choice] for departed in departures if choice in departed
-        )
-    ]
+    marks = _departures_once(departures, readings)
 
     heights = [1.7, 2.4, 0.15 * max(1, len(marks))]
-    drawn, axes = draw_panels(
-        3, 1, (0.5 + sum(heights)) / 3, PAGE, sharex=True, height_ratios=heights
-    )
+    height = (0.5 + sum(heights)) / 3
+    figure, axes = draw_panels(3, 1, height, PAGE, sharex=True, height_ratios=heights)
     upper, middle, lower = axes[:, 0]
     _draw_gaps(upper, curve)
     _name_columns((upper, middle, lower), curve, readings)
+    _draw_verdicts(middle, curve)
+    _draw_departures(lower, departures, marks)
 
-    codes = np.vectorize(VERDICTS.index, otypes=[int])(curve.verdicts)
-    middle.imshow(COLOURS[codes.T], aspect="auto", interpolation="nearest")
-    middle.set_ylabel(f"{codes.shape[1]} numbers")
-    middle.set_yticks([])
-
-    for place, departed in enumerate(departures):
-        lower.plot(
-            [place] * len(departed),
-            [marks.index(pair) for pair in departed.items()],
-            ".",
-            color="#000000",
-        )
-    lower.set_yticks(range(len(marks)), labels=[f"{choice}: {value}" for choice, value in marks])
-    lower.set_ylim(len(marks) - 0.5, -0.5)
-    columns = np.arange(len(curve.readings))
-    counted = [column for column in columns if column == 0 or (column + 1) % COUNTED == 0]
-    lower.set_xticks(counted, labels=[str(column + 1) for column in counted])
-    lower.set_xlabel(f"Column, of {len(columns)} readings")
     for axis in (middle, lower):
         axis.grid(visible=False)
     for verdict, colour in zip(JUDGED, COLOURS / 255, strict=False):
         lower.plot([], [], "s", color=colour, label=verdict)
-    legend_below(drawn)
-    return drawn
+    legend_below(figure)
+    return figure
+
+
+def _departures_once(
+    departures: Sequence[Mapping[str, str]], readings: Readings
+) -> list[tuple[str, str]]:
+    """Return each choice and value in which a reading departs, choice by choice."""
+    marks: dict[tuple[str, str], None] = {}
+    for choice in readings.choices:
+        for departed in departures:
+            if choice in departed:
+                marks[choice, departed[choice]] = None
+    return list(marks)
 
 
 def _draw_gaps(axis: Axes, curve: Curve) -> None:
@@ -169,29 +161,50 @@ def _draw_gaps(axis: Axes, curve: Curve) -> None:
     axis.set_yscale("symlog", linthresh=LINEAR)
     bottom, top = axis.get_ylim()
     ticks = [tick for tick in TICKS if min(bottom, -LINEAR) <= tick <= max(top, LINEAR)]
-    axis.set_yticks(
-        ticks, labels=[f"{tick:+d}".replace("-", "−") if tick else "0" for tick in ticks]
-    )
+    labels = [in_points(tick, 0) if tick else "0" for tick in ticks]
+    axis.set_yticks(ticks, labels=labels)
     axis.set_ylabel("Ours minus the paper's\n(points)")
+
+
+def _draw_verdicts(axis: Axes, curve: Curve) -> None:
+    """Draw the verdict on each number under each reading as a coloured cell."""
+    codes = np.vectorize(VERDICTS.index, otypes=[int])(curve.verdicts)
+    axis.imshow(COLOURS[codes.T], aspect="auto", interpolation="nearest")
+    axis.set_ylabel(f"{codes.shape[1]} numbers")
+    axis.set_yticks([])
+
+
+def _draw_departures(
+    axis: Axes, departures: Sequence[Mapping[str, str]], marks: Sequence[tuple[str, str]]
+) -> None:
+    """Draw a point for each departure of each reading, and number the columns."""
+    for column, departed in enumerate(departures):
+        heights = [marks.index(departure) for departure in departed.items()]
+        axis.plot([column] * len(heights), heights, ".", color="#000000")
+    axis.set_yticks(range(len(marks)), labels=[f"{choice}: {value}" for choice, value in marks])
+    axis.set_ylim(len(marks) - 0.5, -0.5)
+    columns = np.arange(len(departures))
+    counted = [column for column in columns if column == 0 or (column + 1) % COUNTED == 0]
+    axis.set_xticks(counted, labels=[str(column + 1) for column in counted])
+    axis.set_xlabel(f"Column, of {len(columns)} readings")
 
 
 def _name_columns(axes: Sequence[Axes], curve: Curve, readings: Readings) -> None:
     """Write the names that the configuration has for readings above their columns, each with a line
     down to it.
     """
-    named = {
-        curve.readings.index(own): name
-        for name, own in readings.named.items()
-        if own in curve.readings
-    }
+    names = {}
+    for name, reading in readings.named.items():
+        if reading in curve.readings:
+            names[curve.readings.index(reading)] = name
     end = 0.0  # of the last name, as a share of the columns' width
-    for column in sorted(named):
+    for column, name in sorted(names.items()):
         for axis in axes:
             axis.axvline(column, color="0.4", linewidth=0.5, linestyle=":")
         place = max(end, (column + 0.5) / len(curve.readings))
-        end = place + LETTER_SHARE * (len(named[column]) + 2)
+        end = place + LETTER_SHARE * (len(name) + 2)
         axes[0].annotate(
-            named[column],
+            name,
             (column, 1),
             (place, 1.08),
             xycoords=axes[0].get_xaxis_transform(),
