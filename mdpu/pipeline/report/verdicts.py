@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from mdpu.pipeline.evaluate.comparison import (
     DIFFERS,
     FEWEST_TRIALS,
     INCONCLUSIVE,
+    JUDGED,
     NOT_RUN,
     REPRODUCED,
 )
@@ -26,7 +28,7 @@ from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.files import read_csv, read_json
 from mdpu.pipeline.plan import CELL, Plan, cell_name
 
-TABLES = {table: f"{NUMERALS[table]}, {'pairs' if table < 4 else 'triples'}" for table in NUMERALS}
+TABLES = {2: "II, pairs", 3: "III, pairs", 4: "IV, triples", 5: "V, triples"}
 # Glyphs tell the verdicts apart without colour.
 LOOKS = {
     REPRODUCED: ("=", "reproduced"),
@@ -42,21 +44,21 @@ def verdict_section(plan: Plan, comparison: pd.DataFrame, facts: dict[str, Any])
 
     `comparison` and `facts` are what `mdpu.pipeline.evaluate.comparison.write_comparison` writes.
     """
-    run = were_run(comparison)
+    totals = []
+    for row in facts["totals"]:
+        if any(row[verdict] for verdict in JUDGED):
+            totals.append(_titled(plan, row))
+    spreads = []
+    for row in facts["spreads"]:
+        method = row["method"]
+        spreads.append({**row, "family": family(method), "method": load_method(method).title})
     return {
         "rule": facts["rule"],
-        "compared": len(run),
+        "compared": len(were_run(comparison)),
         "comparisons": len(comparison),
         "cells": len(published_cells()),
-        "totals": [
-            _titled(plan, row)
-            for row in facts["totals"]
-            if any(row[one] for one in LOOKS if one != NOT_RUN)
-        ],
-        "spreads": [
-            {**row, "family": family(row["method"]), "method": load_method(row["method"]).title}
-            for row in facts["spreads"]
-        ],
+        "totals": totals,
+        "spreads": spreads,
         "fewest_trials": FEWEST_TRIALS,
         **verdict_grid(plan, comparison),
     }
@@ -68,50 +70,56 @@ def verdict_grid(plan: Plan, comparison: pd.DataFrame) -> dict[str, Any]:
     """
     run = were_run(comparison)
     methods = list(dict.fromkeys(comparison["method"]))
-    were = set(run[["table", "method"]].itertuples(index=False, name=None))
-    columns = {table: [method for method in methods if (table, method) in were] for table in TABLES}
-    datasets = [name for name in plan.published_names if name in set(run["dataset"])]
+    of_table = set(run[["table", "method"]].itertuples(index=False, name=None))
+    columns = {}
+    for table in TABLES:
+        methods_run = [method for method in methods if (table, method) in of_table]
+        if methods_run:
+            columns[table] = methods_run
+
     grid = []
-    for dataset in datasets:
-        for index, (prior, rows) in enumerate(
-            comparison[comparison["dataset"] == dataset].groupby("prior")
-        ):
-            by_cell = {(row["table"], row["method"]): row for row in rows.to_dict("records")}
-            cells = [
-                [_look(by_cell[table, method]) for method in shown]
-                for table, shown in columns.items()
-                if shown
-            ]
-            grid.append(
-                {
-                    "title": plan.dataset(dataset)["title"],
-                    "prior": prior,
-                    "first": index == 0,
-                    "cells": cells,
-                }
-            )
+    datasets_run = set(run["dataset"])
+    for dataset in plan.published_names:
+        if dataset in datasets_run:
+            of_dataset = comparison[comparison["dataset"] == dataset]
+            grid += _grid_rows(of_dataset, plan.dataset(dataset)["title"], columns)
     return {
-        "columns": {TABLES[table]: shown for table, shown in columns.items() if shown},
+        "columns": {TABLES[table]: methods_run for table, methods_run in columns.items()},
         "titles": {method: load_method(method).title for method in methods},
         "grid": grid,
     }
 
 
-def _look(cell: dict[Any, Any]) -> dict[str, str | None]:
-    glyph, kind = LOOKS[cell["verdict"]]
-    if cell["verdict"] == NOT_RUN:
-        return {"glyph": glyph, "kind": kind, "words": "not run", "cell": None}
-    difference = (
-        ""
-        if pd.isna(cell["difference"])
-        else f" ({cell['difference']:+.2f} points; {cell['reason']})"
-    )
-    return {
-        "glyph": glyph,
-        "kind": kind,
-        "words": f"{cell['verdict']}{difference}",
-        "cell": cell["cell"],
-    }
+def _grid_rows(
+    comparison: pd.DataFrame, title: str, columns: Mapping[int, Sequence[str]]
+) -> list[dict[str, Any]]:
+    """Return the rows of the grid of one dataset, a prior each; `columns` are the methods of each
+    table.
+    """
+    grid_rows: list[dict[str, Any]] = []
+    for prior, of_prior in comparison.groupby("prior"):
+        by_cell = {(row["table"], row["method"]): row for row in of_prior.to_dict("records")}
+        cells = []
+        for table, methods in columns.items():
+            cells.append([_look(by_cell[table, method]) for method in methods])
+        is_first = not grid_rows
+        grid_rows.append({"title": title, "prior": prior, "first": is_first, "cells": cells})
+    return grid_rows
+
+
+def _look(row: dict[Any, Any]) -> dict[str, str | None]:
+    """Return a comparison as the grid shows it: glyph, kind and words of the verdict, and our
+    cell.
+    """
+    verdict = row["verdict"]
+    glyph, kind = LOOKS[verdict]
+    words = verdict
+    cell = row["cell"]
+    if verdict == NOT_RUN:
+        cell = None
+    elif not pd.isna(row["difference"]):
+        words += f" ({row['difference']:+.2f} points; {row['reason']})"
+    return {"glyph": glyph, "kind": kind, "words": words, "cell": cell}
 
 
 def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:
@@ -150,39 +158,48 @@ def claims_section(json: Path, cases: Path) -> list[dict[str, Any]]:
 
     The files are what `mdpu.pipeline.evaluate.claims.write_claims` writes.
     """
-    rows: list[dict[str, Any]] = read_json(json)["claims"]
+    claims: list[dict[str, Any]] = read_json(json)["claims"]
     every_case = read_csv(cases)
-    failing = every_case[(every_case["evidence"] == "ours") & ~every_case["holds"].astype(bool)]
-    for row in rows:
-        row["failing"] = [
-            _case(case) for case in failing[failing["claim"] == row["claim"]].to_dict("records")
-        ]
+    holds = every_case["holds"].astype(bool)
+    failing = every_case[(every_case["evidence"] == "ours") & ~holds]
+    for claim in claims:
+        of_claim = failing[failing["claim"] == claim["claim"]]
+        claim["failing"] = [_case(case) for case in of_claim.to_dict("records")]
         for source in ("ours", "paper"):
-            rate = row[f"{source}_rate"]
-            row[source] += "" if rate is None else f" ({100 * rate:.0f} %)"
-        row["readings"] = {
-            key.removesuffix("_status"): row[key] for key in row if key.endswith("_status")
-        }
-    return rows
+            rate = claim[f"{source}_rate"]
+            if rate is not None:
+                claim[source] += f" ({100 * rate:.0f} %)"
+        statuses = [name for name in claim if name.endswith("_status")]
+        claim["readings"] = {name.removesuffix("_status"): claim[name] for name in statuses}
+    return claims
 
 
 def _case(case: dict[Any, Any]) -> dict[str, Any]:
-    """Return a case: its key in words, the cell whose runs it is about if it is one cell, and its
+    """Return a case: its key in words, the cell whose runs it is about if the page has it, and its
     two sides.
     """
-    there = {axis: case[axis] for axis in CELL if not pd.isna(case[axis])}
-    there |= {axis: int(there[axis]) for axis in ("tuple_size", "n") if axis in there}
-    cell = cell_name(there) if len(there) == len(CELL) else None
+    key = {axis: case[axis] for axis in CELL if not pd.isna(case[axis])}
+    for axis in ("tuple_size", "n"):
+        if axis in key:
+            key[axis] = int(key[axis])
+    is_cell = len(key) == len(CELL)
+    words = ", ".join(f"{axis} {value}" for axis, value in key.items())
+    if is_cell:
+        words = cell_name(key)
+    # trainings of readings, whose names have spaces, have no line on the page
+    is_on_page = is_cell and " " not in key["variant"]
     return {
-        "words": cell or ", ".join(f"{axis} {value}" for axis, value in there.items()),
-        "cell": cell
-        if " " not in there.get("variant", "")
-        else None,  # trainings of readings have no line on the page
+        "words": words,
+        "cell": words if is_on_page else None,
         "seed": None if pd.isna(case["seed"]) else int(case["seed"]),
-        **{
-            side: None if pd.isna(case[side]) else f"{case[side]:.4g}" for side in ("left", "right")
-        },
+        "left": _side(case["left"]),
+        "right": _side(case["right"]),
     }
+
+
+def _side(value: float) -> str | None:
+    """Return a side of a case with four digits, None if it is missing."""
+    return None if pd.isna(value) else f"{value:.4g}"
 
 
 # Values of choices in readers' words; others go by their own names.
@@ -211,6 +228,8 @@ WORDS = {
     ("batch", "images"): "minibatches of 3,000 images",
     ("optimizer", "adamw"): "AdamW",
 }
+# What some choices put others in the place of.
+REPLACED = {"scope": "methods", "loss": "methods", "letters": "datasets"}
 TITLES = {"rate": "learning rate", "decay": "weight decay"}  # of choices whose values are numbers
 VALUES |= {
     loss: f"{loss.replace('-', ' ')} loss"
@@ -229,17 +248,13 @@ def reading_rows(facts: Mapping[str, Any], readings: Readings) -> list[dict[str,
     for row in facts["counts"]:
         title = VALUES[row["reading"][row["choice"]]].capitalize()
         rows.append({**row, "title": title, "chosen": _chosen(row["reading"], readings)})
-    for choice, name in (("best", "Most probable"), ("literal", "Literal")):
-        if found := facts.get(choice):
-            title = f"{name}: {reading_words(found['reading'], readings)}"
-            rows.append(
-                {
-                    **found,
-                    "choice": choice,
-                    "title": title,
-                    "chosen": _chosen(found["reading"], readings),
-                }
-            )
+    for name, words in (("best", "Most probable"), ("literal", "Literal")):
+        counts = facts.get(name)
+        if counts:
+            reading = counts["reading"]
+            title = f"{words}: {reading_words(reading, readings)}"
+            chosen = _chosen(reading, readings)
+            rows.append({**counts, "choice": name, "title": title, "chosen": chosen})
     return rows
 
 
@@ -283,76 +298,122 @@ def reading_data(
     `mdpu.pipeline.evaluate.rejudge.shown_runs`, of the rows that were compared; ``variants`` name
     their trainings in the names of these runs.
     """
-    compared = [were_run(comparison) for comparison in comparisons]
-    paper = compared[0]
-    counted = paper.assign(counted=paper.index.isin(in_one_reading(paper).index))
-    every_row = pd.concat([counted, *compared[1:]])
-    protocol = readings.name(readings.protocol)
+    numbers = _numbers_run(comparisons)
+    by_training = _by_training(readings, numbers, statistics)
+    protocol = by_training[readings.name(readings.protocol)]
+    rows = set(map(_row_of, protocol))
+
     epochs = readings.values("epochs")
-    by_training: dict[str, dict[str, list[list[float | None] | None]]] = {protocol: {}}
-    for row in every_row.to_dict("records"):
-        by_training[protocol][place_name(row)] = [_facts(row), *[None] * (len(epochs) - 1)]
-    rows = {place.rpartition("/")[0] for place in by_training[protocol]}
-    for row in [] if statistics is None else statistics.to_dict("records"):
-        if place_name(row).rpartition("/")[0] not in rows:
-            continue
-        column = epochs.index(row["epochs"])
-        cells = by_training.setdefault(row["variant"], {})
-        values = cells.setdefault(place_name(row), [None] * len(epochs))
-        values[column] = values[column] or _facts(row)
-    methods = {name.rpartition("/")[2] for cells in by_training.values() for name in cells}
-    there = {"epochs": epochs if statistics is not None else epochs[:1], "training": [*by_training]}
-    parts = {
-        "scope": ("methods", methods),
-        "loss": ("methods", methods),
-        "letters": ("datasets", {*every_row["dataset"]}),
+    choices = {
+        "epochs": epochs if statistics is not None else epochs[:1],
+        "training": list(by_training),
     }
-    for choice, (part, found) in parts.items():
-        changed = {
-            value: set(readings.changes({choice: value})[part].values())
-            for value in readings.values(choice)
-        }
-        there[choice] = [value for value, ours in changed.items() if not ours or ours & found]
-    titles = {
-        training: reading_words(readings.trainings[training], readings)
-        for training in there["training"]
-    }
-    titles |= {
-        value: VALUES.get(value, value)
-        for choice in there
-        if choice != "training"
-        for value in there[choice]
-    }
+    changes = {}
+    for choice, replaced in REPLACED.items():
+        run = _names_run(replaced, numbers, by_training)
+        changes[choice] = _changes_run(choice, replaced, run, readings)
+        choices[choice] = list(changes[choice])
+
+    titled = {}
+    for choice, values in choices.items():
+        titled[choice] = [[value, _value_title(choice, value, readings)] for value in values]
     return {
-        "choices": {
-            choice: [[value, titles[value]] for value in values] for choice, values in there.items()
-        },
-        "changes": {
-            choice: {value: readings.changes({choice: value})[part] for value in there[choice]}
-            for choice, (part, _) in parts.items()
-        },
+        "choices": titled,
+        "changes": changes,
         "chosen": _chosen(readings.protocol, readings),
         "rule": dict(rule),
-        "numbers": [
-            [
-                row["cell"],
-                place_name(row),
-                row["published_dataset"],
-                row["published_mean"],
-                row["published_std"],
-                bool(row["counted"] == 1),
-            ]
-            for row in every_row.to_dict("records")
-        ],
+        "numbers": [_number(row) for row in numbers],
         "statistics": by_training,
-        "variants": {training: variant_of(training) for training in there["training"]},
+        "variants": {training: variant_of(training) for training in by_training},
         "runs": {training: _of_rows(cells, rows) for training, cells in runs.items()},
     }
 
 
+def _numbers_run(comparisons: Sequence[pd.DataFrame]) -> list[dict[Any, Any]]:
+    """Return the comparisons that were run; ``counted`` are those that the headline counts, of the
+    first table.
+    """
+    first, *apart = map(were_run, comparisons)
+    is_counted = first.index.isin(in_one_reading(first).index)
+    tables = [first.assign(counted=is_counted)]
+    tables += [table.assign(counted=False) for table in apart]
+    rows: list[dict[Any, Any]] = pd.concat(tables).to_dict("records")
+    return rows
+
+
+def _number(row: Mapping[Any, Any]) -> list[Any]:
+    """Return a comparison as the page's script reads it."""
+    published = [row["published_dataset"], row["published_mean"], row["published_std"]]
+    return [row["cell"], place_name(row), *published, bool(row["counted"])]
+
+
+def _by_training(
+    readings: Readings, numbers: Sequence[Mapping[Any, Any]], statistics: pd.DataFrame | None
+) -> dict[str, dict[str, list[list[float | None] | None]]]:
+    """Return mean, deviation, trials and diverged ones by training, cell, and value of the choice
+    ``epochs``.
+
+    The protocol's are those of the comparisons, others those of the rows that were compared.
+    """
+    epochs = readings.values("epochs")
+    protocol = readings.name(readings.protocol)
+    by_training: dict[str, dict[str, list[list[float | None] | None]]] = {protocol: {}}
+    for number in numbers:
+        later = [None] * (len(epochs) - 1)
+        by_training[protocol][place_name(number)] = [_facts(number), *later]
+
+    rows = set(map(_row_of, by_training[protocol]))
+    records = [] if statistics is None else statistics.to_dict("records")
+    for record in records:
+        place = place_name(record)
+        if _row_of(place) not in rows:
+            continue
+        cells = by_training.setdefault(record["variant"], {})
+        of_cell = cells.setdefault(place, [None] * len(epochs))
+        column = epochs.index(record["epochs"])
+        of_cell[column] = of_cell[column] or _facts(record)
+    return by_training
+
+
+def _names_run(
+    replaced: str, numbers: Sequence[Mapping[Any, Any]], by_training: Mapping[str, Iterable[str]]
+) -> set[str]:
+    """Return the methods, or the datasets, that were run."""
+    if replaced == "datasets":
+        return {number["dataset"] for number in numbers}
+    places = itertools.chain.from_iterable(by_training.values())
+    return {place.rpartition("/")[2] for place in places}
+
+
+def _changes_run(
+    choice: str, replaced: str, run: set[str], readings: Readings
+) -> dict[str, dict[str, str]]:
+    """Return what each value of a choice puts in the place of methods or datasets, if any of these
+    was run.
+    """
+    changes = {}
+    for value in readings.values(choice):
+        ours = readings.changes({choice: value})[replaced]
+        if not ours or run & set(ours.values()):
+            changes[value] = ours
+    return changes
+
+
+def _value_title(choice: str, value: str, readings: Readings) -> str:
+    """Return what the page's controls call a value."""
+    if choice == "training":
+        return reading_words(readings.trainings[value], readings)
+    return VALUES.get(value, value)
+
+
+def _row_of(place: str) -> str:
+    """Return the row of a cell by its `place_name`, which ends with the method."""
+    return place.rpartition("/")[0]
+
+
 def _of_rows(cells: Mapping[str, list[Any]], rows: Collection[str]) -> dict[str, list[Any]]:
     """Return the runs of the cells of some rows."""
-    return {cell: runs for cell, runs in cells.items() if cell.rpartition("/")[0] in rows}
+    return {place: runs for place, runs in cells.items() if _row_of(place) in rows}
 
 
 def _facts(row: Mapping[Any, Any]) -> list[float | None]:
