@@ -11,8 +11,8 @@ import base64
 import json
 import os
 import zlib
-from collections.abc import Mapping
-from itertools import groupby
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,6 +69,8 @@ REFERENCE = "results/reference/report.html"
 OWN_DATA = "docs/how-to/estimator.md"
 SCRIPT = ("rule.js", "page.js")
 
+Sections = dict[str, list[dict[str, Any]]]  # by the part of the page
+
 
 def write_page(plan: Plan, out: Path) -> None:
     """Write the report as one self-contained HTML page; raise `UserError` if a file of the results
@@ -77,10 +79,9 @@ def write_page(plan: Plan, out: Path) -> None:
     shown = {**sections(plan), "apart": []}
     results = _results(plan, shown) if plan.runs else _no_results()
     data = packed({**results.pop("data"), "downloads": _texts(results, shown)})
-    for section in (
-        section for group in shown.values() for section in group if "methods" in section
-    ):
-        section["columns"] = column_groups(section["methods"])
+    for section in chain.from_iterable(shown.values()):
+        if "methods" in section:
+            section["columns"] = column_groups(section["methods"])
     page = (
         environment()
         .get_template("report.html.j2")
@@ -113,27 +114,27 @@ def packed(data: Mapping[str, Any]) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
-def _texts(results: Mapping[str, Any], shown: Mapping[str, list[dict[str, Any]]]) -> dict[str, str]:
+def _texts(results: Mapping[str, Any], shown: Sections) -> dict[str, str]:
     """Return the text of every file that the page offers, by name."""
-    offered = [
-        *results["files"].values(),
-        *(own["downloads"] for group in shown.values() for own in group),
-    ]
-    return {file["file"]: file["text"] for files in offered for file in files}
+    offered = list(chain.from_iterable(results["files"].values()))
+    for section in chain.from_iterable(shown.values()):
+        offered += section["downloads"]
+    return {file["file"]: file["text"] for file in offered}
 
 
 def environment() -> Environment:
     """Return what renders the templates of the report."""
-    made = html.environment()
-    made.globals |= {"beside": BESIDE, "families": FAMILIES, "looks": LOOKS, "float32": FLOAT32}
-    made.globals |= {"bases": BASES, "basis": basis}
-    made.filters |= {"signed": signed, "effect": effect, "basis": basis}
-    return made
+    templates = html.environment()
+    templates.globals |= {"beside": BESIDE, "families": FAMILIES, "looks": LOOKS}
+    templates.globals |= {"float32": FLOAT32, "bases": BASES, "basis": basis}
+    templates.filters |= {"signed": signed, "effect": effect, "basis": basis}
+    return templates
 
 
 def effect(value: float) -> str:
     """Return an effect in whatever unit, with its sign and three digits."""
-    return (f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.3g}").replace("-", "−")
+    form = "+,.0f" if abs(value) >= 1000 else "+.3g"
+    return format(value, form).replace("-", "−")
 
 
 def signed(value: float | None) -> str:
@@ -153,18 +154,27 @@ def column_groups(methods: list[str]) -> list[dict[str, Any]]:
 
 def _no_results() -> dict[str, Any]:
     """Return what the page says where nothing was trained."""
-    names = ("lines", "bars", "comparisons", "cells", "claims", "forecasts", "readings")
-    lists: dict[str, Any] = {name: [] for name in names}
-    missing = dict.fromkeys(("verification", "forest", "picture", "training", "apart"))
-    said = {"headline": "Nothing was trained.", "scope": "", "scope_apart": ""}
-    facts = {**said, "verdict": {"compared": 0, "cells": len(published_cells())}, "runs": 0}
     return {
-        **lists,
-        **missing,
-        **facts,
+        "headline": "Nothing was trained.",
+        "scope": "",
+        "scope_apart": "",
+        "lines": [],
+        "bars": [],
+        "picture": None,
+        "forest": None,
+        "verification": None,
+        "verdict": {"compared": 0, "cells": len(published_cells())},
         "verdicts": {},
-        "files": {},
+        "comparisons": [],
+        "apart": None,
+        "claims": [],
+        "forecasts": [],
+        "readings": [],
+        "runs": 0,
+        "cells": [],
+        "training": None,
         "data": {"files": [], "cells": {}},
+        "files": {},
     }
 
 
@@ -177,17 +187,112 @@ class Part(NamedTuple):
     metrics: pd.DataFrame
 
 
-def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """Return what the page says of the results: verdicts, claims, cells."""
-    at = plan.layout.results
+def _results(plan: Plan, shown: Sections) -> dict[str, Any]:
+    """Return what the page says of the results: first screen, verdicts, claims, readings, cells.
+
+    The sections of what is shown apart, and of all readings, are added to `shown`.
+    """
     layout = plan.layout
-    comparison, summary, runs = map(read_csv, (at / "comparison.csv", layout.summary, layout.runs))
+    folder = layout.results
+    comparison = read_csv(folder / "comparison.csv")
     metrics = read_table(layout.metrics, [*AXES, "epoch", *REPORTED])
-    parts = [Part(plan, comparison, runs, metrics)]
+    parts = [Part(plan, comparison, read_csv(layout.runs), metrics)]
+    grid_apart = None
     apart = read_apart(plan)
     if apart:
         parts.append(Part(apart.plan, apart.comparison, apart.runs, apart.metrics))
+        grid_apart = verdict_grid(apart.plan, apart.comparison)
         shown["apart"] = apart.sections()
+
+    claims = claims_section(folder / "claims.json", folder / "claims_cases.csv")
+    readings, judging = _readings(parts, shown)
+    cells, drawer = _cells(parts)
+    return {
+        **_first_screen(parts, claims, shown),
+        "verdict": verdict_section(plan, comparison, read_json(folder / "comparison.json")),
+        "apart": grid_apart,
+        "claims": claims,
+        "forecasts": read_scores(plan, metrics),
+        **readings,
+        **cells,
+        "data": {**drawer, "judging": judging},
+        "files": {name: downloads([folder / f"{name}.csv"]) for name in ("comparison", "claims")},
+    }
+
+
+def _first_screen(
+    parts: Sequence[Part], claims: list[dict[str, Any]], shown: Sections
+) -> dict[str, Any]:
+    """Return the headline with its scope, the findings below it, and the pictures beside them."""
+    plan, comparison, *_ = parts[0]
+    every_comparison = pd.concat([part.comparison for part in parts])
+    titles = plan.titles(plan.config["definitions"]["datasets"])
+    for part in parts[1:]:
+        titles |= part.plan.titles(part.plan.datasets)
+
+    summary = read_csv(plan.layout.summary)
+    expected = plan.config.get("expected")
+    verification = verify(summary, Path(expected)) if expected else None
+
+    last_part_first = chain.from_iterable(shown[part] for part in reversed(PARTS))
+    beyond = []
+    pictures = []
+    for section in last_part_first:
+        if "beyond" in map(family, section.get("methods", ())):
+            beyond.append(section["name"])
+        if "image" in section and section["trials"]:
+            pictures.append(section)
+
+    cells_of_tables = protocol_cells(summary, plan.table_rows)
+    return {
+        "level": f"{100 * plan.config['comparison']['level']:g} %",
+        "headline": headline(every_comparison, summary, verification),
+        "scope": scope(every_comparison, titles),
+        "scope_apart": scope_apart(every_comparison, titles),
+        "lines": lines(comparison, claims, cells_of_tables, next(iter(beyond), None)),
+        "bars": verdict_counts(comparison),
+        "picture": next(iter(pictures), None),
+        "forest": {
+            "panels": forest.forest_panels(comparison),
+            "span": forest.SPAN,
+            "pitch": forest.MOST_PITCH,
+            "width": forest.WIDTH,
+            "height": forest.HEIGHT,
+        },
+        "verification": verification,
+    }
+
+
+def _readings(parts: Sequence[Part], shown: Sections) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the page says of readings, and what its script judges by.
+
+    If several were tried, their section is added to `shown`.
+    """
+    plan = parts[0].plan
+    folder = plan.layout.results
+    readings = Readings(plan.config)
+    facts: dict[str, Any] = {"counts": [], "tried": 0, "runs": {}}
+    if is_compared(plan):
+        facts = read_json(folder / "readings.json")
+    statistics = None
+    if facts["tried"]:
+        statistics = read_csv(folder / "readings.csv")
+        shown["paper"].append(specification_section(plan, facts["tried"]))
+
+    said = {
+        "named": {name: reading_words(named, readings) for name, named in readings.named.items()},
+        "readings": reading_rows(facts, readings),
+        "tried": facts["tried"],
+    }
+    comparisons = [part.comparison for part in parts]
+    rule = plan.config["comparison"]
+    return said, reading_data(readings, comparisons, statistics, facts["runs"], rule)
+
+
+def _cells(parts: Sequence[Part]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the page says of cells, runs and comparisons, and what its script shows of
+    cells.
+    """
     every_run = pd.concat([part.runs for part in parts])
     training = training_lines(every_run)
     cells = []
@@ -197,69 +302,17 @@ def _results(plan: Plan, shown: dict[str, list[dict[str, Any]]]) -> dict[str, An
         cells += cell_lines(part.plan, part.runs, part.metrics, training)
         verdicts |= verdicts_by_cell(part.comparison)
         comparisons += comparison_rows(part.plan, part.comparison)
-    expected = plan.config.get("expected")
-    verification = verify(summary, Path(expected)) if expected else None
-    compared = [part.comparison for part in parts]
-    with_others = pd.concat(compared)
-    readings = Readings(plan.config)
-    facts: dict[str, Any] = {"counts": [], "tried": 0, "runs": {}}
-    if is_compared(plan):
-        facts = read_json(at / "readings.json")
-    if facts["tried"]:
-        shown["paper"].append(specification_section(plan, facts["tried"]))
-    statistics = read_csv(at / "readings.csv") if facts["tried"] else None
-    judging = reading_data(readings, compared, statistics, facts["runs"], plan.config["comparison"])
-    every_section = [section for group in reversed(PARTS) for section in shown[group]]
-    beyond = (
-        section["name"]
-        for section in every_section
-        if "beyond" in map(family, section.get("methods", ()))
-    )
-    pictures = (section for section in every_section if "image" in section and section["trials"])
-    titles = plan.titles(plan.config["definitions"]["datasets"])
-    if apart:
-        titles |= apart.plan.titles(apart.plan.datasets)
-    claims = claims_section(at / "claims.json", at / "claims_cases.csv")
-    return {
-        "level": f"{100 * plan.config['comparison']['level']:g} %",
-        "headline": headline(with_others, summary, verification),
-        "scope": scope(with_others, titles),
-        "scope_apart": scope_apart(with_others, titles),
-        "lines": lines(
-            comparison, claims, protocol_cells(summary, plan.table_rows), next(beyond, None)
-        ),
-        "bars": verdict_counts(comparison),
-        "picture": next(pictures, None),
-        "forest": {
-            "panels": forest.forest_panels(comparison),
-            **{
-                "span": forest.SPAN,
-                "pitch": forest.MOST_PITCH,
-                "width": forest.WIDTH,
-                "height": forest.HEIGHT,
-            },
-        },
-        "verdict": verdict_section(plan, comparison, read_json(at / "comparison.json")),
-        "claims": claims,
-        "named": {
-            name: reading_words(reading, readings) for name, reading in readings.named.items()
-        },
-        "forecasts": read_scores(plan, metrics),
-        "comparisons": comparisons,
-        "apart": verdict_grid(apart.plan, apart.comparison) if apart else None,
-        "readings": reading_rows(facts, readings),
-        "tried": facts["tried"],
-        "runs": len(every_run),
-        "verification": verification,
+    said = {
         "cells": cells,
         "curve": {"width": WIDTH, "height": HEIGHT},
-        "seeds": sorted(set(every_run["seed"])),
         "verdicts": verdicts,
+        "comparisons": comparisons,
+        "runs": len(every_run),
+        "seeds": sorted(set(every_run["seed"])),
         "training": training,
         "reduced": int((every_run["precision"] != FLOAT32).sum()),
-        "data": {**drawer_data(cells), "judging": judging},
-        "files": {name: downloads([at / f"{name}.csv"]) for name in ("comparison", "claims")},
     }
+    return said, drawer_data(cells)
 
 
 def _making(plan: Plan, out: Path) -> dict[str, Any]:
@@ -267,13 +320,12 @@ def _making(plan: Plan, out: Path) -> dict[str, Any]:
     not run.
     """
     titles = plan.titles(plan.config["definitions"]["datasets"])
-    networks = {plan.network(run.dataset) for run in plan.runs}
+    networks = sorted({plan.network(run.dataset) for run in plan.runs})
+    protocol = plan.config["protocol"]
     return {
         "datasets": [_dataset(plan, name) for name in plan.datasets],
-        "protocol_yaml": yaml.safe_dump(
-            plan.config["protocol"], sort_keys=False, allow_unicode=True
-        ),
-        "rates": {name: plan.protocol.settings(BASE, name).flat() for name in sorted(networks)},
+        "protocol_yaml": yaml.safe_dump(protocol, sort_keys=False, allow_unicode=True),
+        "rates": {name: plan.protocol.settings(BASE, name).flat() for name in networks},
         "not_run": plan.not_run,
         "datasets_not_run": {
             name: title for name, title in titles.items() if name not in plan.datasets
