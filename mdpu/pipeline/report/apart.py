@@ -5,6 +5,7 @@ shows apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from mdpu.pipeline.evaluate.collect import collect, find_runs, summarize
 from mdpu.pipeline.evaluate.comparison import compare
 from mdpu.pipeline.evaluate.provenance import describe_runs
 from mdpu.pipeline.files import REPOSITORY, resource
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report.forecasts import forecast_section
 from mdpu.pipeline.report.sections import figure_section
 from mdpu.pipeline.show import load_kind
@@ -38,25 +39,33 @@ class Apart:
         forecasts.
         """
         name = self.plan.config["name"]
-        shown = []
+        words = name.replace("-", " ")
+        sections = []
         for experiment in self.plan.experiments.values():
-            svg = self.figures / f"{experiment.name}.svg"
-            if experiment.kind == "table":
-                cells = table_cells(self.plan, experiment, self.runs)
-                section = table_section(self.plan, experiment, cells)
-                if any("forecast" in self.plan.dataset(run.dataset) for run in experiment.runs):
-                    section["elsewhere"] = f"{name}-forecasts"
-            elif svg.exists():
-                caption = load_kind(experiment.kind).caption(experiment)
-                section = figure_section(self.plan, experiment, caption, svg, self.runs)
-            else:
-                continue
-            place = {"name": f"{name}-{experiment.name}", "downloads": []}
-            shown.append(
-                {**section, **place, "title": f"{experiment.title} ({name.replace('-', ' ')})"}
-            )
+            section = self._section(experiment)
+            if section is not None:
+                section["name"] = f"{name}-{experiment.name}"
+                section["title"] = f"{experiment.title} ({words})"
+                section["downloads"] = []
+                sections.append(section)
         forecasts = forecast_section(self.plan, self.metrics, self.runs)
-        return shown if forecasts is None else [*shown, forecasts]
+        if forecasts is not None:
+            sections.append(forecasts)
+        return sections
+
+    def _section(self, experiment: Experiment) -> dict[str, Any] | None:
+        """Return the section of a table, or of a figure that is shipped, None for another one."""
+        if experiment.kind == "table":
+            cells = table_cells(self.plan, experiment, self.runs)
+            section = table_section(self.plan, experiment, cells)
+            if any("forecast" in self.plan.dataset(run.dataset) for run in experiment.runs):
+                section["elsewhere"] = f"{self.plan.config['name']}-forecasts"
+            return section
+        svg = self.figures / f"{experiment.name}.svg"
+        if not svg.exists():
+            return None
+        caption = load_kind(experiment.kind).caption(experiment)
+        return figure_section(self.plan, experiment, caption, svg, self.runs)
 
 
 def apart_plan(plan: Plan) -> Plan | None:
@@ -74,23 +83,24 @@ def apart_plan(plan: Plan) -> Plan | None:
 
 def apart_files(plan: Plan) -> list[Path]:
     """Return the packed files that hold the runs of `apart_plan`."""
-    other = apart_plan(plan)
-    return (
-        sorted({file for cell in other.cells for file in other.shipped_files(cell)})
-        if other
-        else []
-    )
+    plan_apart = apart_plan(plan)
+    if plan_apart is None:
+        return []
+    return sorted(set(chain.from_iterable(map(plan_apart.shipped_files, plan_apart.cells))))
 
 
 def read_apart(plan: Plan) -> Apart | None:
     """Return the results of `apart_plan` from its shipped runs."""
-    other = apart_plan(plan)
-    if other is None:
+    plan_apart = apart_plan(plan)
+    if plan_apart is None:
         return None
-    stored = find_runs(other, apart_files(plan))
-    metrics = collect(stored)
-    runs = describe_runs(other, metrics, stored)
+    config = plan_apart.config
+    stored_runs = find_runs(plan_apart, apart_files(plan))
+    metrics = collect(stored_runs)
+    runs = describe_runs(plan_apart, metrics, stored_runs)
     summary = summarize(runs)
-    comparison = compare(summary, other.published_names, other.config["comparison"], other.readings)
-    figures = REPOSITORY / Path(other.config["shipped"]).parent / other.config["name"]
-    return Apart(other, metrics, summary, runs, comparison, figures)
+    comparison = compare(
+        summary, plan_apart.published_names, config["comparison"], plan_apart.readings
+    )
+    figures = REPOSITORY / Path(config["shipped"]).parent / config["name"]
+    return Apart(plan_apart, metrics, summary, runs, comparison, figures)

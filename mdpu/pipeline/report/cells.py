@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import string
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -59,41 +60,51 @@ def cell_lines(
     for row in runs.to_dict("records"):
         run = Run(**{axis: row[axis] for axis in AXES})
         cells.setdefault(run.cell, []).append((run, row))
-    return [
-        {
-            "name": name,
-            "title": cell_title(plan, trials[0][0]),
-            "trials": [
-                {
-                    "seed": run.seed,
-                    "accuracy": None if math.isnan(row["accuracy"]) else round(row["accuracy"], 2),
-                    "key": row["key"],
-                    "file": row["file"],
-                    "origin": letters[row["run"]],
-                }
-                for run, row in trials
-            ],
-            "epochs": epochs_in_words(
-                pd.DataFrame([row for _, row in trials]), reporting["average_last"]
-            ),
-            "curve": drawn([curves[run] for run, _ in trials]),
-            "reduced": any(row["precision"] != FLOAT32 for _, row in trials),
-        }
-        for name, trials in cells.items()
-    ]
+
+    lines = []
+    for name, of_cell in cells.items():
+        rows = pd.DataFrame([row for _, row in of_cell])
+        lines.append(
+            {
+                "name": name,
+                "title": cell_title(plan, of_cell[0][0]),
+                "trials": [_trial(row, letters) for _, row in of_cell],
+                "epochs": epochs_in_words(rows, reporting["average_last"]),
+                "curve": drawn([curves[run] for run, _ in of_cell]),
+                "reduced": bool((rows["precision"] != FLOAT32).any()),
+            }
+        )
+    return lines
+
+
+def _trial(row: Mapping[Any, Any], letters: Mapping[str, str]) -> dict[str, Any]:
+    """Return a trial of a cell by its row of the runs; `letters` say what trained each run."""
+    accuracy = row["accuracy"]
+    return {
+        "seed": row["seed"],
+        "accuracy": None if math.isnan(accuracy) else round(accuracy, 2),
+        "key": row["key"],
+        "file": row["file"],
+        "origin": letters[row["run"]],
+    }
 
 
 def cell_title(plan: Plan, run: Run) -> str:
     """Return a run's cell in words; what is not the tables' own is named: variant, law and loss."""
-    parts = [
+    words = [
         plan.dataset(run.dataset)["title"],
         size_name(run.tuple_size).lower(),
         f"n = {run.n:,}",
+        f"prior {run.prior}",
+        load_method(run.method).title,
     ]
-    parts += [f"prior {run.prior}", load_method(run.method).title]
-    parts += [run.variant] if run.variant != BASE else []
-    parts += [f"law {run.law}"] if run.law != DOMINANT else []
-    return ", ".join(parts + ([f"{run.loss} loss"] if run.loss != LOGISTIC else []))
+    if run.variant != BASE:
+        words.append(run.variant)
+    if run.law != DOMINANT:
+        words.append(f"law {run.law}")
+    if run.loss != LOGISTIC:
+        words.append(f"{run.loss} loss")
+    return ", ".join(words)
 
 
 def _curves(metrics: pd.DataFrame, test_prior: str) -> dict[Run, tuple[np.ndarray, np.ndarray]]:
@@ -113,20 +124,19 @@ def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
     ``low`` and ``high`` are the accuracies at the bottom and at the top, multiples of five. Where
     accuracies are missing, a curve has no points.
     """
-    values = np.concatenate([accuracy for _, accuracy in curves])
-    values = values[~np.isnan(values)]
-    if values.size == 0:
+    accuracies = np.concatenate([accuracy for _, accuracy in curves])
+    if np.isnan(accuracies).all():
         return {"lines": [], "low": 0, "high": 100, "first": 0, "last": 0}
-    low = 5 * math.floor(values.min() / 5)
-    high = 5 * math.floor(values.max() / 5) + 5
-    first = int(min(curves[0][0]))
-    last = int(max(curves[0][0]))
+    low = 5 * math.floor(np.nanmin(accuracies) / 5)
+    high = 5 * math.floor(np.nanmax(accuracies) / 5) + 5
+    epochs_of_all, _ = curves[0]
+    first = int(epochs_of_all.min())
+    last = int(epochs_of_all.max())
     lines = []
     for epochs, accuracy in curves:
-        there = ~np.isnan(accuracy)
-        x = (epochs[there] - first) / max(1, last - first) * WIDTH
-        y = HEIGHT - (accuracy[there] - low) / (high - low) * HEIGHT
-        points = np.column_stack([x, y]).round().astype(int)
+        x = (epochs - first) / max(1, last - first) * WIDTH
+        y = HEIGHT - (accuracy - low) / (high - low) * HEIGHT
+        points = np.column_stack([x, y])[~np.isnan(accuracy)].round().astype(int)
         lines.append(" ".join(f"{across},{down}" for across, down in points.tolist()))
     return {"lines": lines, "low": low, "high": high, "first": first, "last": last}
 
@@ -146,24 +156,19 @@ def drawer_data(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
     A trial is its seed, accuracy, key, position of the file, letter of what trained it.
     """
-    files = list(dict.fromkeys(trial["file"] for line in lines for trial in line["trials"]))
-    places = {file: position for position, file in enumerate(files)}
-    cells = {
-        line["name"]: {
+    files: list[str] = []
+    cells = {}
+    for line in lines:
+        trials = []
+        for trial in line["trials"]:
+            if trial["file"] not in files:
+                files.append(trial["file"])
+            place = files.index(trial["file"])
+            trials.append([trial["seed"], trial["accuracy"], trial["key"], place, trial["origin"]])
+        cells[line["name"]] = {
             "title": line["title"],
             "epochs": line["epochs"],
-            "trials": [
-                [
-                    trial["seed"],
-                    trial["accuracy"],
-                    trial["key"],
-                    places[trial["file"]],
-                    trial["origin"],
-                ]
-                for trial in line["trials"]
-            ],
+            "trials": trials,
             "curve": line["curve"],
         }
-        for line in lines
-    }
     return {"files": files, "cells": cells}

@@ -69,7 +69,8 @@ def entitle(axis: Axes, *parts: str, beside: float = 0.4) -> None:
     letters = _letters_across(axis, beside)
     lines: list[str] = []
     for part in parts:
-        for piece in [part] if part.startswith("$") else textwrap.wrap(part, letters):
+        is_formula = part.startswith("$")
+        for piece in [part] if is_formula else textwrap.wrap(part, letters):
             if lines and _letters(lines[-1]) + 2 + _letters(piece) <= letters:
                 lines[-1] += f", {piece}"
             else:
@@ -113,7 +114,8 @@ def share_range(
     high = max(finite)
     reach = ALLOWANCE * (high - low)
     near = [value for value in beyond if low - reach <= value <= high + reach]
-    low, high = min([low, *near]), max([high, *near])
+    low = min([low, *near])
+    high = max([high, *near])
     margin = 0.06 * (high - low) or 1.0
     for axis in axes:
         axis.set_ylim(low - margin, high + margin)
@@ -122,8 +124,9 @@ def share_range(
 def competitors_and_controls(metrics: pd.DataFrame) -> tuple[list[str], list[str]]:
     """Return the methods of a table in order, with controls listed apart."""
     methods = list(dict.fromkeys(metrics["method"]))
-    control = {method: load_method(method).control for method in methods}
-    return [m for m in methods if not control[m]], [m for m in methods if control[m]]
+    is_control = {method: load_method(method).control for method in methods}
+    competitors = [method for method in methods if not is_control[method]]
+    return competitors, [method for method in methods if is_control[method]]
 
 
 def reference_lines(axes: Axes, controls: pd.Series) -> None:

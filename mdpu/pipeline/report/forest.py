@@ -4,6 +4,7 @@ number.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -32,23 +33,29 @@ def forest_panels(comparison: pd.DataFrame) -> list[dict[str, Any]]:
         rows = run[run["method"] == panel["method"]].dropna(subset="difference")
         rows = rows.sort_values("difference", ascending=False, kind="stable")
         pitch = min(MOST_PITCH, HEIGHT / max(1, len(rows)))
-        marks = [
-            {
-                "x": _across(row["difference"]),
-                "y": round((position + 0.5) * pitch, 1),
-                "low": None if pd.isna(row["interval_low"]) else _across(row["interval_low"]),
-                "high": None if pd.isna(row["interval_high"]) else _across(row["interval_high"]),
-                "beyond": (row["difference"] > SPAN) - (row["difference"] < -SPAN),
-                "verdict": row["verdict"],
-                "cell": row["cell"],
-                "words": f"{row['cell']}: {row['difference']:+.2f}, {row['verdict']}",
-            }
-            for position, row in enumerate(rows.to_dict("records"))
-        ]
-        panels.append(
-            {**panel, "marks": marks, "outside": sum(mark["beyond"] != 0 for mark in marks)}
-        )
+        marks = []
+        for position, row in enumerate(rows.to_dict("records")):
+            middle = round((position + 0.5) * pitch, 1)
+            marks.append(_mark(row, middle))
+        outside = sum(mark["beyond"] != 0 for mark in marks)
+        panels.append({**panel, "marks": marks, "outside": outside})
     return panels
+
+
+def _mark(row: Mapping[Any, Any], y: float) -> dict[str, Any]:
+    """Return the mark of a comparison at a height."""
+    difference = row["difference"]
+    has_interval = not pd.isna(row["interval_low"])
+    return {
+        "x": _across(difference),
+        "y": y,
+        "low": _across(row["interval_low"]) if has_interval else None,
+        "high": _across(row["interval_high"]) if has_interval else None,
+        "beyond": (difference > SPAN) - (difference < -SPAN),
+        "verdict": row["verdict"],
+        "cell": row["cell"],
+        "words": f"{row['cell']}: {difference:+.2f}, {row['verdict']}",
+    }
 
 
 def _across(difference: float) -> float:

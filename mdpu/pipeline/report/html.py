@@ -37,15 +37,15 @@ def read_templates(names: Iterable[str]) -> str:
 
 def environment() -> Environment:
     """Return what renders the templates: text is escaped, and an unknown variable is an error."""
-    made = Environment(
+    templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"points": points, "typeset": typeset}
-    return made
+    templates.filters |= {"points": points, "typeset": typeset}
+    return templates
 
 
 def points(value: float | None) -> str:
@@ -110,7 +110,9 @@ def _short_path(path: bytes) -> bytes:
     line.
     """
     path = re.sub(rb"\s*([A-Za-z])\s*", rb"\1", path.strip())
-    path = path.replace(b"L", b" ") if not re.search(rb"[^MLz\d.\s-]", path) else path
+    has_curves = re.search(rb"[^MLz\d.\s-]", path)
+    if not has_curves:
+        path = path.replace(b"L", b" ")
     return re.sub(rb"\s+", b",", path)
 
 
@@ -120,15 +122,10 @@ def for_both_schemes(svg: bytes) -> bytes:
 
     An image follows the colour scheme of the page around it.
     """
-    rules = "svg { fill: #e4e8ec }" + "".join(
-        f' [style*="{part}:{colour}"] {{ {part}: {dark} !important }}'
-        for colour, dark in DARK.items()
-        for part in ("fill", "stroke")
-    )
+    rules = ["svg { fill: #e4e8ec }"]
+    for colour, dark in DARK.items():
+        for part in ("fill", "stroke"):
+            rules.append(f'[style*="{part}:{colour}"] {{ {part}: {dark} !important }}')
+    style = f"<style>@media (prefers-color-scheme: dark) {{ {' '.join(rules)} }}</style>"
     start, end, rest = svg.rpartition(b"</svg>")
-    return (
-        start
-        + f"<style>@media (prefers-color-scheme: dark) {{ {rules} }}</style>".encode()
-        + end
-        + rest
-    )
+    return start + style.encode() + end + rest

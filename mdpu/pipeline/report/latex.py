@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
@@ -52,43 +53,44 @@ def latex_rows(
     """
     import pandas as pd
 
-    forms = [
-        "" if place < names else _number_format([row[place] for row in rows])
-        for place in range(len(header))
-    ]
-    shown = [
-        [
-            "" if _repeats(rows, line, place, names) else _cell(cell, forms[place])
-            for place, cell in enumerate(row)
-        ]
-        for line, row in enumerate(rows)
-    ]
+    forms = [""] * names
+    columns = ["l"] * names
+    for place in range(names, len(header)):
+        form = _number_format([row[place] for row in rows])
+        forms.append(form)
+        columns.append(f"S[table-format={form}]" if form else "r")
+    shown = []
+    for line, row in enumerate(rows):
+        cells = [_cell(text, form) for text, form in zip(row, forms, strict=True)]
+        for place in range(_repeated(rows, line, names)):
+            cells[place] = ""
+        shown.append(cells)
+
     titles = [escape(text) for text in header]
-    heads = (
-        pd.MultiIndex.from_arrays([[escape(text) for text in over], titles])
-        if over
-        else pd.Index(titles)
-    )
+    heads = pd.Index(titles)
+    if over:
+        heads = pd.MultiIndex.from_arrays([[escape(text) for text in over], titles])
     styler = pd.DataFrame(shown, columns=heads, dtype=object).style.hide(axis="index")
-    columns = [
-        f"S[table-format={form}]" if form else "l" if place < names else "r"
-        for place, form in enumerate(forms)
-    ]
     body = styler.to_latex(
         column_format="".join(columns), hrules=True, siunitx=True, multicol_align="c"
     )
-    numbers = [
-        NUMBER.fullmatch(cell)
-        for row in rows
-        for cell, form in zip(row, forms, strict=True)
-        if form
-    ]
-    facts = [
-        sentence
-        for sentence, group in ((UNCERTAIN, "deviation"), (DIVERGED, "diverged"))
-        if any(number and number[group] for number in numbers)
-    ]
-    return latex_float(name, title, body, " ".join([note, *facts]).strip())
+    return latex_float(name, title, body, " ".join([note, *_number_notes(rows, forms)]).strip())
+
+
+def _number_notes(rows: Sequence[Sequence[str]], forms: Sequence[str]) -> list[str]:
+    """Return sentences on how the numbers of a table are printed, if it has such numbers."""
+    groups = set()
+    for row in rows:
+        for text, form in zip(row, forms, strict=True):
+            number = NUMBER.fullmatch(text) if form else None
+            if number:
+                groups.update(name for name, value in number.groupdict().items() if value)
+    notes = []
+    if "deviation" in groups:
+        notes.append(UNCERTAIN)
+    if "diverged" in groups:
+        notes.append(DIVERGED)
+    return notes
 
 
 def latex_float(name: str, title: str, body: str, note: str = "") -> str:
@@ -116,11 +118,10 @@ def _caption(title: str) -> str:
     """
     title = " ".join(title.split())
     numbered = re.fullmatch(r"(Table [IVX]+): (\w)([^.]*)(.*)", title)
-    return (
-        f"{numbered[2].upper()}{numbered[3]} ({numbered[1]} of the paper){numbered[4]}"
-        if numbered
-        else title
-    )
+    if numbered is None:
+        return title
+    number, initial, name, rest = numbered.groups()
+    return f"{initial.upper()}{name} ({number} of the paper){rest}"
 
 
 def escape(text: str) -> str:
@@ -128,11 +129,15 @@ def escape(text: str) -> str:
     return text.translate(_ESCAPED)
 
 
-def _repeats(rows: Sequence[Sequence[str]], line: int, place: int, names: int) -> bool:
-    """Return whether a column names the row, and does so as in the row above, like all columns
-    before it.
+def _repeated(rows: Sequence[Sequence[str]], line: int, names: int) -> int:
+    """Return how many of the columns that name a row are the same as in the row above, from the
+    first on.
     """
-    return place < names and line > 0 and rows[line][: place + 1] == rows[line - 1][: place + 1]
+    if line == 0:
+        return 0
+    pairs = zip(rows[line][:names], rows[line - 1], strict=False)
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
+    return len(list(same))
 
 
 def _number_format(cells: Sequence[str]) -> str:
@@ -141,32 +146,29 @@ def _number_format(cells: Sequence[str]) -> str:
 
     Words without digits may stand between the numbers.
     """
-    matches = [NUMBER.fullmatch(cell) for cell in cells]
-    numbers = [number for number in matches if number]
-    words = [cell for cell, number in zip(cells, matches, strict=True) if not number]
+    numbers = [number for number in map(NUMBER.fullmatch, cells) if number]
+    words = [cell for cell in cells if not NUMBER.fullmatch(cell)]
     if not numbers or re.search(r"\d", "".join(words)):
         return ""
     sign = "+" if any(number["sign"] for number in numbers) else ""
     whole = max(len(number["whole"].replace(",", "")) for number in numbers)
     decimals = max(len(number["decimals"] or "") for number in numbers)
-    deviations = [
-        number["deviation"].replace(".", "").lstrip("0")
-        for number in numbers
-        if number["deviation"]
-    ]
-    uncertain = f"({max(map(len, deviations)) or 1})" if deviations else ""
-    return f"{sign}{whole}.{decimals}{uncertain}" if decimals else f"{sign}{whole}"
+    if not decimals:
+        return f"{sign}{whole}"
+    deviations = [number["deviation"] for number in numbers if number["deviation"]]
+    digits = [len(deviation.replace(".", "").lstrip("0")) for deviation in deviations]
+    uncertain = f"({max(digits) or 1})" if digits else ""
+    return f"{sign}{whole}.{decimals}{uncertain}"
 
 
 def _cell(text: str, form: str) -> str:
     """Return a cell of a column: a number as siunitx reads it, or text, in braces among numbers."""
-    bold = r"\bfseries " if isinstance(text, Best) else ""
+    shown = escape(text)
     number = NUMBER.fullmatch(text) if form else None
-    if number is None:
-        return bold + (f"{{{escape(text)}}}" if form else escape(text))
-    value = re.sub(r" \(.*", "", text).replace(",", "").replace("±", r"\pm")
-    return (
-        bold
-        + value
-        + (rf"{{\rlap{{\textsuperscript{{{number['diverged']}}}}}}}" if number["diverged"] else "")
-    )
+    if number:
+        shown = re.sub(r" \(.*", "", text).replace(",", "").replace("±", r"\pm")
+        if number["diverged"]:
+            shown += rf"{{\rlap{{\textsuperscript{{{number['diverged']}}}}}}}"
+    elif form:
+        shown = f"{{{shown}}}"
+    return rf"\bfseries {shown}" if isinstance(text, Best) else shown

@@ -11,7 +11,7 @@ import base64
 import json
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple

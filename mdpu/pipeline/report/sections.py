@@ -21,9 +21,7 @@ from mdpu.pipeline.report.html import contents, figure
 
 FORMATS = {".csv": "CSV", ".tex": "LaTeX"}
 BESIDE = "LaTeX, with the paper’s"  # a table with the paper's numbers beside ours
-WITH_PAPER = (
-    "-paper.tex"  # how the name of a LaTeX table ends that has the paper's numbers beside ours
-)
+WITH_PAPER = "-paper.tex"  # how the name of such a table ends
 
 
 def data_url(kind: str, path: Path) -> str:
@@ -59,18 +57,17 @@ def seen(plan: Plan, experiment: Experiment, described: pd.DataFrame | None = No
         return experiment.title
     if described is None:
         described = read_csv(plan.layout.runs)
-    shown = cells_of(experiment.runs, described).dropna(subset="mean")
-    if shown.empty:
+    cells = cells_of(experiment.runs, described).dropna(subset="mean")
+    if cells.empty:
         return f"{experiment.title}. Every trial diverged."
-    means = shown.groupby("method", sort=False)["mean"].mean().sort_values(ascending=False)
-    each = ", ".join(
-        f"{load_method(str(method)).title} {mean:.1f} %" for method, mean in means.items()
-    )
+
+    means = cells.groupby("method", sort=False)["mean"].mean().sort_values(ascending=False)
+    each = [f"{load_method(str(method)).title} {mean:.1f} %" for method, mean in means.items()]
     datasets = ", ".join(plan.titles(experiment.datasets).values())
     return (
-        f"{experiment.title}. {len(shown)} cells of {datasets}, with mean accuracies from "
-        f"{shown['mean'].min():.1f} to "
-        f"{shown['mean'].max():.1f} %. Mean over the cells, by method: {each}."
+        f"{experiment.title}. {len(cells)} cells of {datasets}, with mean accuracies from "
+        f"{cells['mean'].min():.1f} to {cells['mean'].max():.1f} %. Mean over the cells, by "
+        f"method: {', '.join(each)}."
     )
 
 
@@ -102,7 +99,9 @@ def number_of_trials(counts: Collection[int]) -> str:
     """Return numbers of trials in words: ``3 trials``, or ``3 to 5 trials``."""
     least = min(counts)
     most = max(counts)
-    return f"{least} to {most} trials" if least < most else f"{most} trial{'s' if most > 1 else ''}"
+    if least < most:
+        return f"{least} to {most} trials"
+    return "1 trial" if most == 1 else f"{most} trials"
 
 
 def trials_of(runs: Sequence[Run]) -> str:
