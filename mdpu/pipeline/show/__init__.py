@@ -77,7 +77,7 @@ class Kind:
     @property
     def has_runs(self) -> bool:
         """Whether its experiments are grids of runs."""
-        return bool({"runs", "metrics"} & {*self.reads})
+        return "runs" in self.reads or "metrics" in self.reads
 
 
 def available_kinds() -> list[str]:
@@ -105,10 +105,8 @@ def check(config: Config) -> None:
             raise UserError(explain(error, f"definitions.experiments.{name}.options"))
         experiment = f"an experiment of kind {definition['kind']}"
         if kind.has_runs != ("tuple_size" in spec):
-            raise UserError(
-                f"{where}.tuple_size: {experiment} {'needs' if kind.has_runs else 'takes no'} "
-                "tuple sizes"
-            )
+            needs = "needs" if kind.has_runs else "takes no"
+            raise UserError(f"{where}.tuple_size: {experiment} {needs} tuple sizes")
         if kind.has_runs:
             for axis in kind.single if kind.laws else ("law", *kind.single):
                 _check_single(spec, axis, f"{where}.{axis}: {experiment}")
@@ -123,27 +121,25 @@ def _check_single(spec: Mapping[str, Any], axis: str, who: str) -> None:
         known = ", ".join(name for name in AXES if name in spec)
         raise UserError(f"{who} names {axis!r} in single, which is no axis; axes are {known}")
     for values in _values(spec, axis):
-        if isinstance(values, list) and len(values) > 1:
+        if len(values) > 1:
             raise UserError(
                 f"{who} shows one {axis.replace('_', ' ')}, but several are given; give one, or "
                 "define an experiment for each"
             )
 
 
-def _values(spec: Mapping[str, Any], axis: str) -> list[Any]:
-    """Return the values of an axis in each grid of a definition; those of several grids together,
-    and by dataset.
+def _values(spec: Mapping[str, Any], axis: str) -> list[list[Any]]:
+    """Return the values of an axis that one figure would show: those of each grid, or of each
+    dataset of it, and those in which several grids differ.
     """
-    asked = [grid[axis] for grid in grids(spec)]
-    together = [list(dict.fromkeys(map(str, asked)))] if len(asked) > 1 else []
-    return [
-        *together,
-        *(
-            value
-            for one in asked
-            for value in (one.values() if isinstance(one, Mapping) else [one])
-        ),
-    ]
+    given = [grid[axis] for grid in grids(spec)]
+    lists = []
+    if len(given) > 1:
+        lists.append(list(dict.fromkeys(map(str, given))))
+    for values in given:
+        by_dataset = values.values() if isinstance(values, Mapping) else [values]
+        lists += [value if isinstance(value, list) else [value] for value in by_dataset]
+    return lists
 
 
 def outputs(plan: Plan, name: str) -> list[Path]:
@@ -158,25 +154,23 @@ def settings(plan: Plan, name: str) -> dict[str, Any]:
     """
     experiment = plan.experiment(name)
     runs = experiment.runs
-    names = {
-        *selected(plan.config, "datasets")[:1],
-        *experiment.datasets,
-        *experiment.not_run,
-    }
+    datasets = {*experiment.datasets, *experiment.not_run}
+    datasets.update(selected(plan.config, "datasets")[:1])
+    variants = {run.variant for run in runs}
     return {
         "title": experiment.title,
         "options": dict(experiment.options),
         "runs": digest([astuple(run) for run in runs]),
         "not_run": experiment.not_run,
-        "datasets": {
-            name: [plan.dataset(name).get(key) for key in ("title", "published")]
-            for name in sorted(names)
-        },
-        "variants": {
-            name: plan.protocol.variant(name) for name in sorted({run.variant for run in runs})
-        },
+        "datasets": {name: _names(plan.dataset(name)) for name in sorted(datasets)},
+        "variants": {name: plan.protocol.variant(name) for name in sorted(variants)},
         "level": plan.config["comparison"]["level"],
     }
+
+
+def _names(dataset: Mapping[str, Any]) -> list[Any]:
+    """Return what a figure takes from the definition of a dataset."""
+    return [dataset.get("title"), dataset.get("published")]
 
 
 def write(plan: Plan, name: str, inputs: Inputs, outputs: Outputs) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+PANEL_KEYS = ("dataset", "prior", "tuple_size")
 REFERENCE_EPOCHS = 10
 STEEP = 0.1  # share of the epochs, the first ones, that do not decide the range of an axis
 SMOOTHED = 0.09  # share of the epochs that a point of a curve averages
@@ -56,47 +57,69 @@ def curves_figure(metrics: pd.DataFrame, datasets: Mapping[str, str]) -> Figure:
     size.
     """
     metrics = metrics.assign(accuracy=100 * metrics["accuracy"])
-    keys = metrics[["dataset", "prior", "tuple_size"]].drop_duplicates()
-    order = [*datasets]
-    present = set(keys.itertuples(index=False, name=None))
-    panels = sorted(present, key=lambda key: (key[2], order.index(key[0]), key[1]))
-    # As in the paper, each tuple size has rows of its own; a single dataset and prior has its sizes
-    # side by side.
-    per_size = len({(dataset, prior) for dataset, prior, _ in panels})
-    columns = drawing.panel_columns(per_size if per_size > 1 else len(panels))
+    methods, controls = drawing.competitors_and_controls(metrics)
+    panels, columns = _arrange(metrics, datasets)
     rows = -(-len(panels) // columns)
     figure, axes = drawing.draw_panels(2 * rows, columns, 1.5, sharex=True)
-    for axis in axes[-2:, len(panels) - columns * (rows - 1) :].flat:
+    in_last_row = len(panels) - columns * (rows - 1)
+    for axis in axes[-2:, in_last_row:].flat:
         axis.set_axis_off()
-    methods, controls = drawing.competitors_and_controls(metrics)
+
     by_dataset: dict[str, list[Panel]] = {}
-    for place, (dataset, prior, size) in enumerate(panels):
-        shown = metrics[
-            (metrics[["dataset", "prior", "tuple_size"]] == [dataset, prior, size]).all(axis=1)
-        ]
-        risk, accuracy = axes[place // columns * 2 : place // columns * 2 + 2, place % columns]
-        _smoothed(risk, shown, "risk", methods)
-        later = _smoothed(accuracy, shown, "accuracy", methods)
-        last = shown[shown["epoch"] > shown["epoch"].max() - REFERENCE_EPOCHS]
-        known = last.groupby("method")["accuracy"].mean().reindex(controls).dropna()
-        drawing.reference_lines(accuracy, known)
-        risk.axhline(0, color="0.4", linewidth=0.8)
-        by_dataset.setdefault(dataset, []).append(Panel(risk, accuracy, known, later))
-        n = ", ".join(f"{value:,}" for value in sorted(shown["n"].unique()))
+    for place, key in enumerate(panels):
+        row, column = divmod(place, columns)
+        risk, accuracy = axes[2 * row : 2 * row + 2, column]
+        in_panel = metrics[(metrics[list(PANEL_KEYS)] == list(key)).all(axis=1)]
+        panel = _draw_panel(risk, accuracy, in_panel, methods, controls)
+
+        dataset, prior, size = key
+        by_dataset.setdefault(dataset, []).append(panel)
+        n = ", ".join(f"{value:,}" for value in sorted(in_panel["n"].unique()))
         words = drawing.size_name(size).lower(), f"$\\pi_+ = {prior}$", f"$n$ = {n}"
         drawing.entitle(risk, drawing.literal(datasets[dataset]), *words)
-        accuracy.set_xlabel("Epoch")
-        accuracy.locator_params(axis="x", integer=True)
-        accuracy.tick_params(labelbottom=True)
-        if place % columns == 0:
+        if column == 0:
             risk.set_ylabel("Training risk")
             accuracy.set_ylabel("Test accuracy (%)")
-    for dataset, group in by_dataset.items():
-        _share_axes(
-            group, metrics[(metrics["dataset"] == dataset) & metrics["method"].isin(methods)]
-        )
+    competing = metrics[metrics["method"].isin(methods)]
+    for dataset, of_dataset in by_dataset.items():
+        _share_axes(of_dataset, competing[competing["dataset"] == dataset])
     drawing.legend_below(figure)
     return figure
+
+
+def _arrange(
+    metrics: pd.DataFrame, datasets: Mapping[str, str]
+) -> tuple[list[tuple[Any, ...]], int]:
+    """Return the `PANEL_KEYS` of the panels in order, and how many make a row.
+
+    As in the paper, each tuple size has rows of its own; a single dataset and prior has its sizes
+    side by side.
+    """
+    keys = set(metrics[list(PANEL_KEYS)].itertuples(index=False, name=None))
+    order = list(datasets)
+    panels = sorted(keys, key=lambda key: (key[2], order.index(key[0]), key[1]))
+    per_size = len({(dataset, prior) for dataset, prior, _ in panels})
+    return panels, drawing.panel_columns(per_size if per_size > 1 else len(panels))
+
+
+def _draw_panel(
+    risk: Axes,
+    accuracy: Axes,
+    metrics: pd.DataFrame,
+    methods: Sequence[str],
+    controls: Sequence[str],
+) -> Panel:
+    """Draw the training risk of methods, and their accuracy beside that of controls."""
+    _smoothed(risk, metrics, "risk", methods)
+    later = _smoothed(accuracy, metrics, "accuracy", methods)
+    last = metrics[metrics["epoch"] > metrics["epoch"].max() - REFERENCE_EPOCHS]
+    of_controls = last.groupby("method")["accuracy"].mean().reindex(controls).dropna()
+    drawing.reference_lines(accuracy, of_controls)
+    risk.axhline(0, color="0.4", linewidth=0.8)
+    accuracy.set_xlabel("Epoch")
+    accuracy.locator_params(axis="x", integer=True)
+    accuracy.tick_params(labelbottom=True)
+    return Panel(risk, accuracy, of_controls, later)
 
 
 def _smoothed(
@@ -109,26 +132,20 @@ def _smoothed(
     """
     later: list[float] = []
     for method in methods:
-        trials = metrics[metrics["method"] == method].pivot(
-            index="epoch", columns="seed", values=measure
-        )
+        of_method = metrics[metrics["method"] == method]
+        trials = of_method.pivot(index="epoch", columns="seed", values=measure)
         if trials.empty:
             continue
         window = max(1, round(SMOOTHED * len(trials)))
-        smooth = (
-            trials.rolling(window, center=True, min_periods=1).mean().iloc[:: max(1, window // 3)]
-        )
+        smooth = trials.rolling(window, center=True, min_periods=1).mean()
+        smooth = smooth.iloc[:: max(1, window // 3)]
         style = method_style(method)
         title = load_method(method).title
         axis.plot(smooth.index, smooth, color=style["color"], linewidth=0.4, alpha=0.5)
-        axis.plot(
-            smooth.index,
-            smooth.mean(axis=1),
-            **style,
-            markevery=max(1, len(smooth) // 8),
-            label=title,
-        )
-        later += smooth[smooth.index > STEEP * trials.index.max()].to_numpy().ravel().tolist()
+        every = max(1, len(smooth) // 8)
+        axis.plot(smooth.index, smooth.mean(axis=1), **style, markevery=every, label=title)
+        after = smooth[smooth.index > STEEP * trials.index.max()]
+        later += after.to_numpy().ravel().tolist()
     return later
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,9 @@ from mdpu.pipeline.report.style import LOSS_STYLES
 from mdpu.pipeline.show import Inputs, figure_kind, reported
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from pandas.core.groupby import SeriesGroupBy
 
 TICK_LETTERS = 16
 TICKS = 6  # at most, along the accuracies of a panel
@@ -49,56 +51,71 @@ def loss_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str]) -> Figure
     The datasets of a panel stand from top to bottom. Where all trials of a loss diverged, the panel
     says so.
     """
-    methods = [method for group in drawing.competitors_and_controls(accuracies) for method in group]
+    competitors, controls = drawing.competitors_and_controls(accuracies)
+    methods = [*competitors, *controls]
     rows = sorted(set(accuracies[["tuple_size", "prior"]].itertuples(index=False, name=None)))
     losses = [loss for loss in LOSS_STYLES if loss in set(accuracies["loss"])]
+    reach = 0.24 if len(losses) > 1 else 0.0
+    offsets = dict(zip(losses, np.linspace(reach, -reach, len(losses)), strict=True))
     places = {dataset: -place for place, dataset in enumerate(datasets)}
-    offsets = dict(
-        zip(
-            losses, np.linspace(0.24, -0.24, len(losses)) if len(losses) > 1 else [0.0], strict=True
-        )
-    )
+
     height = 0.5 + 0.36 * max(2, len(datasets))
     figure, axes = drawing.draw_panels(len(rows), len(methods), height, sharex=True, sharey=True)
-    keys = [(method, size, prior) for size, prior in rows for method in methods]
-    for axis, (method, size, prior) in zip(axes.flat, keys, strict=True):
-        shown = accuracies[
-            (accuracies[["method", "tuple_size", "prior"]] == [method, size, prior]).all(axis=1)
-        ]
-        for loss in losses:
-            cells = shown[shown["loss"] == loss].groupby("dataset")["accuracy"].agg(["mean", "std"])
-            heights = np.array([places[dataset] + offsets[loss] for dataset in cells.index])
-            # the loss knows its own, but would load torch
-            title = loss.replace("-", " ").capitalize()
-            points = {**LOSS_STYLES[loss], "linestyle": "none", "elinewidth": 1, "label": title}
-            axis.errorbar(cells["mean"], heights, xerr=cells["std"].fillna(0), **points)
-            for place in heights[cells["mean"].isna().to_numpy()]:
-                form = {
-                    "ha": "right",
-                    "va": "center",
-                    "fontsize": 7,
-                    "transform": axis.get_yaxis_transform(),
-                }
-                ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-                axis.text(0.98, place, f"{title} diverged", **form, bbox=ground)
-        for place in range(1, len(datasets)):
-            axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
-        axis.grid(visible=False, axis="y")
-        axis.locator_params(axis="x", nbins=TICKS)
-        drawing.entitle(
-            axis, load_method(method).title, drawing.size_name(size).lower(), f"$\\pi_+ = {prior}$"
-        )
-        literals = map(drawing.literal, datasets.values())
-        names = [
-            textwrap.fill(name, TICK_LETTERS, max_lines=2, placeholder=" …") for name in literals
-        ]
-        axis.set_yticks(list(places.values()), labels=names)
-        axis.tick_params(axis="y", length=0)
-        axis.set_ylim(0.5 - len(datasets), 0.5)
+    for row, (size, prior) in zip(axes, rows, strict=True):
+        for axis, method in zip(row, methods, strict=True):
+            key = [method, size, prior]
+            in_panel = (accuracies[["method", "tuple_size", "prior"]] == key).all(axis=1)
+            for loss, offset in offsets.items():
+                of_loss = accuracies[in_panel & (accuracies["loss"] == loss)]
+                _draw_loss(axis, loss, of_loss.groupby("dataset")["accuracy"], places, offset)
+            _name_datasets(axis, datasets, places)
+            size_words = drawing.size_name(size).lower()
+            drawing.entitle(axis, load_method(method).title, size_words, f"$\\pi_+ = {prior}$")
     for axis in axes[-1]:
         axis.set_xlabel("Test accuracy (%)")
     drawing.legend_below(figure)
     return figure
+
+
+def _draw_loss(
+    axis: Axes,
+    loss: str,
+    accuracies: SeriesGroupBy[Any, Any],
+    places: Mapping[str, int],
+    offset: float,
+) -> None:
+    """Draw the accuracies with one loss, by dataset, beside the places of the datasets."""
+    cells = accuracies.agg(["mean", "std"])
+    heights = np.array([places[dataset] + offset for dataset in cells.index])
+    # the loss knows its own, but would load torch
+    title = loss.replace("-", " ").capitalize()
+    points = {**LOSS_STYLES[loss], "linestyle": "none", "elinewidth": 1, "label": title}
+    axis.errorbar(cells["mean"], heights, xerr=cells["std"].fillna(0), **points)
+    for height in heights[cells["mean"].isna().to_numpy()]:
+        axis.text(
+            0.98,
+            height,
+            f"{title} diverged",
+            ha="right",
+            va="center",
+            fontsize=7,
+            transform=axis.get_yaxis_transform(),
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
+        )
+
+
+def _name_datasets(axis: Axes, datasets: Mapping[str, str], places: Mapping[str, int]) -> None:
+    """Divide a panel by datasets, given titles by name, and name them on its left."""
+    for place in range(1, len(datasets)):
+        axis.axhline(0.5 - place, color="0.85", linewidth=0.6)
+    axis.grid(visible=False, axis="y")
+    axis.locator_params(axis="x", nbins=TICKS)
+    labels = []
+    for title in map(drawing.literal, datasets.values()):
+        labels.append(textwrap.fill(title, TICK_LETTERS, max_lines=2, placeholder=" …"))
+    axis.set_yticks(list(places.values()), labels=labels)
+    axis.tick_params(axis="y", length=0)
+    axis.set_ylim(0.5 - len(datasets), 0.5)
 
 
 def caption(experiment: Experiment) -> str:

@@ -17,6 +17,7 @@ from mdpu.pipeline.report.drawing import PAGE, draw_panels, literal
 from mdpu.pipeline.show import Inputs, figure_kind
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # of the frames: what is known about an image
@@ -53,26 +54,30 @@ def setting_parts(
     Raises `UserError` if `n` unlabeled images hold too few of either side.
     """
     split = draw_split(labels, Law.dominant(tuple_size), prior, n, n, "setting")
-    positives, negatives = (split.unlabeled[labels[split.unlabeled] == sign] for sign in (1, -1))
+    is_positive = labels[split.unlabeled] > 0
+    positives = split.unlabeled[is_positive]
+    negatives = split.unlabeled[~is_positive]
     if min(len(positives), len(negatives)) < 10:
         raise UserError(
             f"options.n: {n} unlabeled images hold too few of a side for Figure 1; make it larger"
         )
-    free = Part(split.unlabeled[:4], UNKNOWN, "unlabeled")
-    bags = split.unlabeled[: 2 * tuple_size].reshape(2, tuple_size)
-    sets = [np.append(positives[:k], negatives[: 5 - k]) for k in (3, 2)]
+    unlabeled = Part(split.unlabeled[:4], UNKNOWN, "unlabeled")
+    tuples = [Part(images, GROUP, "half or more\npositive") for images in split.tuples[:2]]
+    bags = []
+    for images in split.unlabeled[: 2 * tuple_size].reshape(2, tuple_size):
+        count = (labels[images] > 0).sum()
+        bags.append(Part(images, GROUP, f"{count} of {tuple_size}\npositive"))
+    pairs = [Part(images[-2:], GROUP, "one class") for images in (positives, negatives)]
+    sets = [
+        Part(np.append(positives[:3], negatives[:2]), GROUP, "prior 0.6"),
+        Part(np.append(positives[:2], negatives[:3]), GROUP, "prior 0.4"),
+    ]
     return {
-        "MDPU": [*(Part(one, GROUP, "half or more\npositive") for one in split.tuples[:2]), free],
-        "PU": [Part(positives[:4], KNOWN, "positive"), free],
-        "LLP": [
-            Part(bag, GROUP, f"{(labels[bag] > 0).sum()} of {tuple_size}\npositive") for bag in bags
-        ],
-        "SU": [Part(pair, GROUP, "one class") for pair in (positives[-2:], negatives[-2:])]
-        + [free],
-        "UU": [
-            Part(own, GROUP, f"prior {share}")
-            for own, share in zip(sets, ("0.6", "0.4"), strict=True)
-        ],
+        "MDPU": [*tuples, unlabeled],
+        "PU": [Part(positives[:4], KNOWN, "positive"), unlabeled],
+        "LLP": bags,
+        "SU": [*pairs, unlabeled],
+        "UU": sets,
     }
 
 
@@ -87,29 +92,26 @@ def setting_figure(pictures: np.ndarray, parts: dict[str, list[Part]], title: st
         axis.set(xticks=[], yticks=[])
         axis.spines[:].set_visible(False)
         axis.grid(visible=False)
-    for row, (name, own) in zip(axes, parts.items(), strict=True):
+    for row, (name, of_setting) in zip(axes, parts.items(), strict=True):
         row[0].set_ylabel(name, rotation=0, ha="right", va="center", fontweight="bold")
-        place = 0
-        for part in own:
-            for axis, index in zip(row[place:], part.images, strict=False):
-                picture = pictures[index]
-                picture = (
-                    picture.mean(axis=-1)
-                    if picture.ndim == 3 and picture.shape[-1] != 3
-                    else picture
-                )
-                axis.imshow(
-                    picture,
-                    "gray",
-                    vmin=0,
-                    vmax=max(1, int(picture.max())),
-                    interpolation="nearest",
-                )
+        start = 0
+        for part in of_setting:
+            end = start + len(part.images)
+            for axis, index in zip(row[start:end], part.images, strict=True):
+                _draw_picture(axis, pictures[index])
                 axis.spines[:].set(visible=True, color=part.colour, linewidth=1.5)
-            middle = row[place + (len(part.images) - 1) // 2]
+            middle = row[(start + end - 1) // 2]
             middle.set_xlabel(part.known, color=part.colour if part.colour != UNKNOWN else "0.25")
-            place += len(part.images) + 1
+            start = end + 1
     return figure
+
+
+def _draw_picture(axis: Axes, picture: np.ndarray) -> None:
+    """Draw an image; of one whose channels are no colours, their mean."""
+    if picture.ndim == 3 and picture.shape[-1] != 3:
+        picture = picture.mean(axis=-1)
+    white = max(1, int(picture.max()))
+    axis.imshow(picture, "gray", vmin=0, vmax=white, interpolation="nearest")
 
 
 def draw(plan: Plan, experiment: Experiment, inputs: Inputs) -> Figure:

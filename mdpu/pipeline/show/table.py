@@ -25,18 +25,17 @@ def write(plan: Plan, experiment: Experiment, inputs: Inputs, outputs: Outputs) 
     """Write an experiment of this kind as CSV, beside the published values, and as LaTeX without
     and with them.
     """
-    beside = table_cells(plan, experiment, read_csv(inputs["runs"]))
-    table, *papers = outputs
-    write_csv(beside, table)
-    datasets = plan.titles(beside["dataset"])
-    methods = list(dict.fromkeys(beside["method"]))
+    cells = table_cells(plan, experiment, read_csv(inputs["runs"]))
+    csv, latex, latex_with_paper = outputs
+    write_csv(cells, csv)
+    datasets = plan.titles(cells["dataset"])
+    methods = list(dict.fromkeys(cells["method"]))
+    published = list(dict.fromkeys(cells.loc[cells["published_mean"].notna(), "method"]))
     not_run = list(missing_datasets(plan, experiment).values())
-    title = (
-        f"{experiment.title}. {caption(beside, datasets, plan.protocol.reporting['average_last'])}"
-    )
-    published = list(dict.fromkeys(beside.loc[beside["published_mean"].notna(), "method"]))
-    for file, both in zip(papers, ([], published), strict=True):
-        write_text(file, latex_table(beside, datasets, methods, title, file.stem, not_run, both))
+    words = caption(cells, datasets, plan.protocol.reporting["average_last"])
+    title = f"{experiment.title}. {words}"
+    for file, both in ((latex, []), (latex_with_paper, published)):
+        write_text(file, latex_table(cells, datasets, methods, title, file.stem, not_run, both))
 
 
 def table_cells(plan: Plan, experiment: Experiment, described: pd.DataFrame) -> pd.DataFrame:
@@ -75,21 +74,33 @@ def caption_parts(
     """
     epochs = epochs_in_words(cells, average_last)
     counts = number_of_trials([int(count) for count in cells["trials"]])
-    sizes = cells.groupby("dataset", sort=False)["n"].max()
-    (first, _), *others = by_number(sizes, datasets.__getitem__)
-    spread = "".join(f"; {n:,} on {', '.join(titles)}" for n, titles in others)
-    trials = cells.groupby("method", sort=False)["trials"].max()
-    groups = by_number(trials, lambda method: load_method(method).title)
-    each = "; ".join(f"{', '.join(titles)} {count}" for count, titles in groups)
+    unit = "Test accuracy in percent, mean ± standard deviation"
     return {
-        "trials": f"Test accuracy in percent, mean ± standard deviation over {counts}, each "
-        f"{epochs}.",
-        "sizes": f"n = {first:,}{spread}.",
+        "trials": f"{unit} over {counts}, each {epochs}.",
+        "sizes": _sizes(cells, datasets),
         "best": "The best method of a row is bold.",
-        "each": f"Trials: {each}." if len(groups) > 1 else "",
+        "each": _trials_of_methods(cells),
         "scopes": scopes(cells),
         "precision": precision(cells),
     }
+
+
+def _sizes(cells: pd.DataFrame, datasets: Mapping[str, str]) -> str:
+    """Return the numbers of tuples, each after the first with the datasets that have it."""
+    sizes = cells.groupby("dataset", sort=False)["n"].max()
+    (first, _), *further = by_number(sizes, datasets.__getitem__)
+    words = [f"n = {first:,}", *(f"{n:,} on {', '.join(titles)}" for n, titles in further)]
+    return f"{'; '.join(words)}."
+
+
+def _trials_of_methods(cells: pd.DataFrame) -> str:
+    """Return the numbers of trials with the methods that have each, nothing if all have one."""
+    trials = cells.groupby("method", sort=False)["trials"].max()
+    groups = by_number(trials, lambda method: load_method(method).title)
+    if len(groups) == 1:
+        return ""
+    words = "; ".join(f"{', '.join(titles)} {count}" for count, titles in groups)
+    return f"Trials: {words}."
 
 
 def by_number(numbers: pd.Series, title: Callable[[str], str]) -> list[tuple[int, list[str]]]:
@@ -142,44 +153,54 @@ def latex_table(
     over = ["", ""]
     for method in methods:
         method_title = load_method(method).title
-        header += ["Ours", "Paper"] if method in both else [method_title]
-        over += [method_title] * 2 if method in both else [""]
-    by_cell = (
-        cells.assign(best=best_methods(cells))
-        .set_index(["prior", "dataset", "method"])
-        .to_dict("index")
-    )
+        if method in both:
+            header += ["Ours", "Paper"]
+            over += [method_title, method_title]
+        else:
+            header.append(method_title)
+            over.append("")
+
+    keys = ["prior", "dataset", "method"]
+    by_cell = cells.assign(best=best_methods(cells)).set_index(keys).to_dict("index")
     rows = []
     for prior in sorted(cells["prior"].unique(), key=float):
         for dataset, dataset_title in datasets.items():
             row = [prior, dataset_title]
             for method in methods:
                 cell = by_cell.get((prior, dataset, method))
-                row.append(_own(cell))
-                row += [_published(cell)] if method in both else []
+                row.append(_ours(cell))
+                if method in both:
+                    row.append(_published(cell))
             rows.append(row)
-    title += " Beside ours are the paper's numbers, with its bold." if both else ""
+
     note = f"Not run: {', '.join(not_run)}." if not_run else ""
-    return latex_rows(name, title, header, rows, 2, over=over if both else None, note=note)
+    if not both:
+        return latex_rows(name, title, header, rows, 2, note=note)
+    title += " Beside ours are the paper's numbers, with its bold."
+    return latex_rows(name, title, header, rows, 2, over=over, note=note)
 
 
-def _own(cell: Mapping[Any, Any] | None) -> str:
+def _ours(cell: Mapping[Any, Any] | None) -> str:
     """Return our number, in bold if it is the best of its row."""
     if cell is None:
         return EMPTY
-    text = "diverged"
-    if not np.isnan(cell["mean"]):
-        deviation = "" if np.isnan(cell["std"]) else f" ± {cell['std']:.2f}"
-        text = f"{cell['mean']:.2f}{deviation}" + (
-            f" ({cell['diverged']} diverged)" if cell["diverged"] else ""
-        )
+    if np.isnan(cell["mean"]):
+        text = "diverged"
+    else:
+        text = f"{cell['mean']:.2f}"
+        if not np.isnan(cell["std"]):
+            text += f" ± {cell['std']:.2f}"
+        if cell["diverged"]:
+            text += f" ({cell['diverged']} diverged)"
     return Best(text) if cell["best"] else text
 
 
 def _published(cell: Mapping[Any, Any] | None) -> str:
     """Return the paper's number, in bold if it is in the paper."""
-    if cell is None or np.isnan(cell["published_mean"]):
-        return EMPTY if cell is None else "–"
+    if cell is None:
+        return EMPTY
+    if np.isnan(cell["published_mean"]):
+        return "–"
     value = f"{cell['published_mean']:.2f} ± {cell['published_std']:.2f}"
     return Best(value) if cell["published_bold"] else value
 
@@ -197,17 +218,19 @@ def table_section(plan: Plan, experiment: Experiment, cells: pd.DataFrame) -> di
     by_row: dict[tuple[str, str], dict[str, dict[Any, Any]]] = {}
     for cell in cells.assign(best=best_methods(cells)).to_dict("records"):
         by_row.setdefault((cell["prior"], cell["dataset"]), {})[cell["method"]] = cell
-    rows = [
-        {
-            "prior": prior,
-            "dataset": plan.dataset(dataset)["title"],
-            "cells": [by_method.get(method) for method in methods],
-            "names": [
-                cell_name(by_method[method]) if method in by_method else None for method in methods
-            ],
-        }
-        for (prior, dataset), by_method in sorted(by_row.items(), key=lambda row: float(row[0][0]))
-    ]
+
+    rows = []
+    for prior, dataset in sorted(by_row, key=lambda row: float(row[0])):
+        of_row = [by_row[prior, dataset].get(method) for method in methods]
+        rows.append(
+            {
+                "prior": prior,
+                "dataset": plan.dataset(dataset)["title"],
+                "cells": of_row,
+                "names": [None if cell is None else cell_name(cell) for cell in of_row],
+            }
+        )
+    datasets = plan.titles(cells["dataset"])
     return {
         "template": "sections/table.html.j2",
         "name": experiment.name,
@@ -217,9 +240,7 @@ def table_section(plan: Plan, experiment: Experiment, cells: pd.DataFrame) -> di
         "rows": rows,
         "not_run": list(missing_datasets(plan, experiment).values()),
         "published": bool(cells["published_mean"].notna().any()),
-        "caption": caption_parts(
-            cells, plan.titles(cells["dataset"]), plan.protocol.reporting["average_last"]
-        ),
+        "caption": caption_parts(cells, datasets, plan.protocol.reporting["average_last"]),
     }
 
 
