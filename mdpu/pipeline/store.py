@@ -69,10 +69,10 @@ def _checksum(names: Sequence[str], values: NDArray[np.float64]) -> str:
     total = hashlib.sha256()
     # a NaN may have a sign, which a file does not keep
     values = np.where(np.isnan(values), np.nan, values)
-    for place in sorted(
-        np.flatnonzero(~np.isnan(values).all(axis=0)).tolist(), key=lambda place: names[place]
-    ):
-        total.update(names[place].encode() + b"\0" + values[:, place].tobytes())
+    is_empty = np.isnan(values).all(axis=0)
+    for name, place in sorted(zip(names, range(len(names)), strict=True)):
+        if not is_empty[place]:
+            total.update(name.encode() + b"\0" + values[:, place].tobytes())
     return total.hexdigest()
 
 
@@ -86,10 +86,14 @@ def read_runs(path: Path, keys: Collection[str] | None = None) -> dict[str, Stor
         If the file is missing or damaged: a run's values do not match their checksum, or its key is
         another's.
     """
+    filters = None
+    if keys is not None:
+        if not keys:
+            return {}
+        filters = [(KEY, "in", list(keys))]
     try:
-        filters = None if keys is None else [(KEY, "in", list(keys))]
-        table = parquet.read_table(path, filters=filters) if keys is None or keys else None
-        return {} if table is None else {run.key: run for run in _runs(table)}
+        table = parquet.read_table(path, filters=filters)
+        return {run.key: run for run in _runs(table)}
     except FileNotFoundError:
         raise UserError(f"{path} is not there; run the workflow, or restore it") from None
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
@@ -109,22 +113,26 @@ def _runs(table: pa.Table) -> Iterator[Stored]:
     names = measures.column_names
     # (rows, names)
     values = np.column_stack([column.to_numpy().astype(np.float64) for column in measures.columns])
-    starts = (
-        np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if len(keys) else np.array([], int)
-    )
-    for start, end in zip(starts, [*starts[1:], len(keys)], strict=False):  # no start, no run
+    is_first = np.ones(len(keys), dtype=bool)
+    is_first[1:] = keys[1:] != keys[:-1]
+    starts = np.flatnonzero(is_first).tolist()
+    ends = [*starts[1:], len(keys)]
+    for start, end in zip(starts, ends, strict=False):  # no start, no run
+        key = str(keys[start])
+        facts = json.loads(about[start].as_py())
         of_run = values[start:end]
+        if facts["sha256"] != _checksum(names, of_run):
+            raise ValueError(f"the values of run {key} do not match their checksum")
+        if key != digest(facts["asked"]):
+            raise ValueError(f"the key {key} is another run's")
+
         # Other runs of the table may have more measures. One that diverged at once still has these
         # three.
-        present = ~np.isnan(of_run).all(axis=0) | np.isin(names, ("epoch", "objective", "accuracy"))
-        facts = json.loads(about[int(start)].as_py())
-        if facts["sha256"] != _checksum(names, of_run):
-            raise ValueError(f"the values of run {keys[start]} do not match their checksum")
-        if keys[start] != digest(facts["asked"]):
-            raise ValueError(f"the key {keys[start]} is another run's")
-        history = pd.DataFrame(of_run[:, present], columns=np.array(names)[present])
+        is_measured = ~np.isnan(of_run).all(axis=0)
+        is_measured |= np.isin(names, ("epoch", "objective", "accuracy"))
+        history = pd.DataFrame(of_run[:, is_measured], columns=np.array(names)[is_measured])
         history["epoch"] = history["epoch"].astype(int)
-        yield Stored(str(keys[start]), history, facts)
+        yield Stored(key, history, facts)
 
 
 def write_runs(path: Path, runs: Iterable[Stored], **options: Any) -> None:
@@ -140,30 +148,29 @@ def write_runs(path: Path, runs: Iterable[Stored], **options: Any) -> None:
         for run in sorted(runs, key=lambda run: (run.about["asked"]["trial"], run.key))
     ]
     rows = pd.concat(frames, ignore_index=True)
+    columns = [KEY, ABOUT, *rows.columns.drop([KEY, ABOUT])]
     with atomic(path) as temporary:
-        rows[[KEY, ABOUT, *rows.columns.drop([KEY, ABOUT])]].to_parquet(
-            temporary, index=False, **options
-        )
+        rows[columns].to_parquet(temporary, index=False, **options)
 
 
 def pack(path: Path, runs: Iterable[Stored]) -> None:
     """Write runs into a packed file, a fifth of their size, with the text of their keys (.keys)
     beside it.
     """
-    ordered = {run.key: run for run in runs}
-    measures = sorted(
-        {name for run in ordered.values() for name in run.history.columns} - {"epoch"}
-    )
+    by_key = {run.key: run for run in runs}
+    measures: set[str] = set()
+    for run in by_key.values():
+        measures.update(run.history.columns)
     write_runs(
         path,
-        ordered.values(),
+        by_key.values(),
         compression="zstd",
         compression_level=19,
         use_dictionary=[KEY, ABOUT, "epoch"],
-        column_encoding=dict.fromkeys(measures, "BYTE_STREAM_SPLIT"),
+        column_encoding=dict.fromkeys(sorted(measures - {"epoch"}), "BYTE_STREAM_SPLIT"),
     )
     with atomic(path.with_suffix(".keys")) as temporary:
-        temporary.write_text("".join(f"{key}\n" for key in sorted(ordered)))
+        temporary.write_text("".join(f"{key}\n" for key in sorted(by_key)))
 
 
 def shipped_keys(folder: Path) -> dict[str, Path]:
