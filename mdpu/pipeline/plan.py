@@ -1,8 +1,8 @@
 """The plan of a configuration: its runs, their grids, how each is trained, and every path.
 
 A *run* is one trained model. A *cell* is a set of runs that differ only in the seed; one training
-job trains it. An
-*experiment* is a named grid of runs. Experiments overlap; a run that several need is trained once.
+job trains it. An *experiment* is a named grid of runs. Experiments overlap; a run that several need
+is trained once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from functools import cache, cached_property
@@ -127,19 +128,18 @@ def parse_run(text: str) -> Run:
         )
     values: dict[str, Any] = {"law": DOMINANT, "loss": LOGISTIC, "seed": "1"}
     values |= {key: value for key, value in match.groupdict().items() if value is not None}
-    return Run(**{**values, **{axis: int(values[axis]) for axis in ("tuple_size", "n", "seed")}})
+    for axis in ("tuple_size", "n", "seed"):
+        values[axis] = int(values[axis])
+    return Run(**values)
 
 
 def canonical_prior(value: object) -> str:
     """Return a prior as the decimal string that paths and tables use: ``0.4``, never ``0.40``."""
-    try:
+    with suppress(InvalidOperation):  # a text, or a NaN, which has no order
         number = Decimal(str(value))
-        inside = 0 < number < 1
-    except InvalidOperation:
-        inside = False
-    if not inside:
-        raise UserError(f"prior {value!r} is not a number strictly between 0 and 1")
-    return format(number.normalize(), "f")
+        if 0 < number < 1:
+            return format(number.normalize(), "f")
+    raise UserError(f"prior {value!r} is not a number strictly between 0 and 1")
 
 
 def grid_runs(spec: Mapping[str, Any], dataset: str) -> Iterator[Run]:
@@ -269,20 +269,18 @@ class Protocol:
         """
         departures: dict[str, Departure] = {}
         for network in networks:
-            values, base = (
-                {**self._plain(name), **self.settings(name, network).flat()}
-                for name in (variant, BASE)
-            )
-            departures |= {
-                key: Departure(key, _written(base.get(key)), _written(value))
-                for key, value in values.items()
-                if value != base.get(key)
-            }
+            base = self._flat(BASE, network)
+            for key, value in self._flat(variant, network).items():
+                if value != base.get(key):
+                    departures[key] = Departure(key, _written(base.get(key)), _written(value))
         return list(departures.values())
 
-    def _plain(self, variant: str) -> Config:
+    def _flat(self, variant: str, network: str) -> Config:
+        """Return the sampling and the training of a variant as one mapping."""
         protocol = self.variant(variant)
-        return {**protocol["sampling"], "prior_offset": protocol["training"]["prior_offset"]}
+        prior_offset = protocol["training"]["prior_offset"]
+        settings = self.settings(variant, network).flat()
+        return {**protocol["sampling"], "prior_offset": prior_offset, **settings}
 
 
 def _written(value: object) -> str:
@@ -310,7 +308,8 @@ class Layout:
         ``own/<dataset>``.
         """
         source = self._config["definitions"]["datasets"][dataset]["source"]
-        return self.root / "datasets" / f"{f'own/{dataset}' if is_path(source) else source}.npz"
+        name = f"own/{dataset}" if is_path(source) else source
+        return self.root / "datasets" / f"{name}.npz"
 
     def labels(self, dataset: str) -> Path:
         """Labels of a dataset."""
@@ -429,10 +428,10 @@ class Plan:
     @cached_property
     def datasets(self) -> list[str]:
         """Datasets that a run needs, or that Figure 1 shows: the first that is selected."""
-        shown = any(one.kind == "setting" for one in self.experiments.values())
-        return sorted(
-            {run.dataset for run in self.runs} | {*selected(self.config, "datasets")[: int(shown)]}
-        )
+        names = {run.dataset for run in self.runs}
+        if any(experiment.kind == "setting" for experiment in self.experiments.values()):
+            names.update(selected(self.config, "datasets")[:1])
+        return sorted(names)
 
     def find_runs(self, name: str) -> tuple[Run, ...]:
         """Return the run called `name`, or the runs of the cell called `name`; raise `UserError` if
@@ -494,18 +493,15 @@ class Plan:
         """Return the source, a name or a path, whose images are called `images` in
         `Layout.images`.
         """
-        return (
-            str(self.dataset(images.removeprefix("own/"))["source"])
-            if images.startswith("own/")
-            else images
-        )
+        if not images.startswith("own/"):
+            return images
+        return str(self.dataset(images.removeprefix("own/"))["source"])
 
     def _flat_settings(self, variant: str, network: str) -> dict[str, Any]:
         """Return the trainer's settings as one mapping of plain JSON."""
-        flat: dict[str, Any] = json.loads(
-            json.dumps(self.protocol.settings(variant, network).flat())
-        )
-        return flat
+        settings = self.protocol.settings(variant, network).flat()
+        plain: dict[str, Any] = json.loads(json.dumps(settings))
+        return plain
 
     def law_text(self, run: Run) -> str:
         """Return a run's law as `mdpu.law.named_law` takes it: its name, or the weights of one that
@@ -556,19 +552,21 @@ class Plan:
         Trials 1 to 5 are always drawn, so that configurations with other seeds among these share
         the file.
         """
-        run, seeds = (
-            self.splits[split][0],
-            {*range(1, 6), *(run.seed for run in self.splits[split])},
-        )
-        return {
-            **self._sampling(run),
-            "trials": {str(seed): replace(run, seed=seed).trial for seed in sorted(seeds)},
-        }
+        runs = self.splits[split]
+        first = runs[0]
+        seeds = {1, 2, 3, 4, 5, *(run.seed for run in runs)}
+        trials = {str(seed): replace(first, seed=seed).trial for seed in sorted(seeds)}
+        return {**self._sampling(first), "trials": trials}
 
     def _sampling(self, run: Run) -> dict[str, Any]:
-        law = {} if run.law == DOMINANT else {"law": self.law_text(run)}
+        """Return how the tuples and unlabeled images of a run are drawn; the paper's law goes
+        without saying.
+        """
         sampling = self.protocol.sampling(run.variant, run.tuple_size, run.n)
-        return {"tuple_size": run.tuple_size, "prior": run.prior, **sampling, **law}
+        sampling = {"tuple_size": run.tuple_size, "prior": run.prior, **sampling}
+        if run.law != DOMINANT:
+            sampling["law"] = self.law_text(run)
+        return sampling
 
     def _spec(self, cell: str) -> dict[str, Any]:
         """Return all that a training job needs to know of a cell, ready for JSON: what its runs'
@@ -576,8 +574,8 @@ class Plan:
         """
         runs = self.cells[cell]
         run = runs[0]
-        dataset = self.dataset(runs[0].dataset)
-        self.law(run)
+        dataset = self.dataset(run.dataset)
+        self.law(run)  # a law that does not fit the tuple size is a mistake of the configuration
         return {
             "cell": cell,
             "images": self.checksum(run.dataset),
@@ -609,13 +607,8 @@ class Plan:
 
     def shipped_files(self, cell: str) -> list[Path]:
         """Return the packed files that hold finished runs of a cell."""
-        return sorted(
-            {
-                self.shipped[key]
-                for run in self.cells[cell]
-                if (key := self.key(run)) in self.shipped
-            }
-        )
+        keys = map(self.key, self.cells[cell])
+        return sorted({self.shipped[key] for key in keys if key in self.shipped})
 
     def to_train(self, cell: str) -> list[Run]:
         """Return the runs of a cell that are not shipped."""
@@ -654,8 +647,8 @@ class Plan:
         """Return the minutes to ask a cluster for; training that needs more resumes from its
         checkpoint.
         """
-        asked = self.core_minutes(cell)
-        return 240 if asked is None else 10 + math.ceil(3 * asked)
+        minutes = self.core_minutes(cell)
+        return 240 if minutes is None else 10 + math.ceil(3 * minutes)
 
 
 def _grouped(runs: Sequence[Run], by: str) -> dict[str, tuple[Run, ...]]:

@@ -29,7 +29,8 @@ sys.executable = shlex.quote(sys.executable)  # Snakemake gives it to a shell as
 try:
     update_config(config, as_yaml(workflow.config_settings.config))
     config.update(from_snakemake(config))
-    [*map(load_yaml, map(Path, workflow.config_settings.configfiles))]  # it refuses keys that Snakemake would drop
+    for file in workflow.config_settings.configfiles:
+        load_yaml(Path(file))  # it refuses keys that Snakemake would drop
     show.check(config)
     if config.get("expected") and not Path(config["expected"]).exists():  # with --directory, as `shipped`
         config["expected"] = os.path.relpath(REPOSITORY / config["expected"])
@@ -63,7 +64,9 @@ def text(value):
 
 def own_files(source):
     """The files that the images of a dataset are made from, if they are the user's own."""
-    return own.inputs(Path(PLAN.source_of(source)).expanduser()) if source.startswith("own/") else []
+    if not source.startswith("own/"):
+        return []
+    return own.inputs(Path(PLAN.source_of(source)).expanduser())
 
 
 def declared(source):
@@ -74,8 +77,10 @@ def declared(source):
 
 def run_files():
     """For each cell its own file, or the packed files in which all of its runs are shipped."""
-    cells = [[PLAN.layout.run_file(cell)] if PLAN.to_train(cell) else PLAN.shipped_files(cell) for cell in PLAN.cells]
-    return list(dict.fromkeys(file for files in cells for file in files))
+    files = []
+    for cell in PLAN.cells:
+        files += [PLAN.layout.run_file(cell)] if PLAN.to_train(cell) else PLAN.shipped_files(cell)
+    return list(dict.fromkeys(files))
 
 
 def offered(file, caption, category, shown):
