@@ -253,7 +253,7 @@ def again(cell: Cell, runs: Sequence[Run]) -> bool:
 
 
 def judge_means(cell: Cell, retrained: Cell, seeds: Sequence[int]) -> tuple[bool, str]:
-    """Return whether several runs agree with the recorded ones, and in words how far they are apart.
+    """Return whether several runs agree with the recorded ones, and by how much they differ.
 
     They agree unless their mean differs, by the rule for the paper's numbers.
     """
@@ -266,7 +266,7 @@ def judge_means(cell: Cell, retrained: Cell, seeds: Sequence[int]) -> tuple[bool
 
 
 def judge_trial(cell: Cell, retrained: Cell, seeds: Sequence[int]) -> tuple[bool, str]:
-    """Return whether one run agrees with the recorded one, and the interval that says so in words.
+    """Return whether one run agrees with the recorded one, and by which interval.
 
     It agrees if it lies where a further trial of the cell would, or within the wider margin of the
     only trial.
