@@ -39,14 +39,15 @@ COUNTS = {
 }
 NUMBERS = {name: {"type": "integer"} for name in ("tuple_size", "n", "n_unlabeled")}
 TEXTS = {name: {"type": "string"} for name in ("cell", "method", "loss", "law")}
-SAMPLING: dict[str, Any] = {"type": "object", "required": [*NUMBERS, "prior"]}
-SAMPLING |= {
+SAMPLING: dict[str, Any] = {
+    "type": "object",
+    "required": [*NUMBERS, "prior"],
     "properties": {
         **NUMBERS,
         **TEXTS,
         "prior": {"type": ["number", "string"]},
         "broken": {"type": "number"},
-    }
+    },
 }
 TRIALS = {
     "type": "object",
@@ -59,8 +60,10 @@ TRAINING: dict[str, Any] = {
     "sampling": SAMPLING,
     "settings": {"type": "object"},
     "trials": TRIALS,
+    "images": {"type": ["string", "null"]},
+    "prior_offset": {"type": "number"},
+    **TEXTS,
 }
-TRAINING |= {"images": {"type": ["string", "null"]}, "prior_offset": {"type": "number"}, **TEXTS}
 CELL = {"type": "object", "required": sorted({*TRAINING} - {"law"}), "properties": TRAINING}
 
 
@@ -498,9 +501,8 @@ def has_gpu() -> bool:
     ``nvidia-smi`` need not be on the PATH, so the driver's device counts too; it is another one
     under Windows.
     """
-    return bool(shutil.which("nvidia-smi")) or any(
-        map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg"))
-    )
+    has_device = any(map(os.path.exists, ("/dev/nvidiactl", "/dev/dxg")))
+    return has_device or shutil.which("nvidia-smi") is not None
 
 
 @contextlib.contextmanager
@@ -512,21 +514,21 @@ def script(snakemake: Any) -> Iterator[tuple[Any, Any, Any]]:
     """
     from mdpu.pipeline.plan import Plan
 
-    def paths(files: Any) -> SimpleNamespace:
-        return SimpleNamespace(
-            **{
-                name: Path(file) if isinstance(file, str) else list(map(Path, file))
-                for name, file in files.items()
-            }
-        )
-
     with Path(snakemake.log[0]).open("w", encoding="utf-8") as log, contextlib.redirect_stderr(log):
         try:
-            arguments = paths(snakemake.input)
-            made = paths(snakemake.output)
-            yield Plan(snakemake.config).with_own_images(), arguments, made
+            plan = Plan(snakemake.config).with_own_images()
+            yield plan, _paths(snakemake.input), _paths(snakemake.output)
         except Exception as error:
-            if (sentence := explain(error)) is None:
+            sentence = explain(error)
+            if sentence is None:
                 raise
             print(f"error: {printable(sentence)}", file=log)
             sys.exit(2)
+
+
+def _paths(files: Any) -> SimpleNamespace:
+    """Return Snakemake's inputs or outputs by name."""
+    paths: dict[str, Path | list[Path]] = {}
+    for name, file in files.items():
+        paths[name] = Path(file) if isinstance(file, str) else list(map(Path, file))
+    return SimpleNamespace(**paths)

@@ -3,5 +3,5 @@
 from mdpu.pipeline.cli import script
 from mdpu.pipeline.evaluate.claims import write_claims
 
-with script(snakemake) as (plan, given, made):
-    write_claims(plan, given.metrics, made.csv, made.json, made.cases)
+with script(snakemake) as (plan, inputs, outputs):
+    write_claims(plan, inputs.metrics, outputs.csv, outputs.json, outputs.cases)

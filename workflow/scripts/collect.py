@@ -3,5 +3,5 @@
 from mdpu.pipeline.cli import script
 from mdpu.pipeline.evaluate.provenance import write_collection
 
-with script(snakemake) as (plan, given, made):
-    write_collection(plan, given.runs, made.metrics, made.summary, made.runs)
+with script(snakemake) as (plan, inputs, outputs):
+    write_collection(plan, inputs.runs, outputs.metrics, outputs.summary, outputs.runs)

@@ -3,5 +3,5 @@
 from mdpu.pipeline.cli import script
 from mdpu.pipeline.evaluate.comparison import write_comparison
 
-with script(snakemake) as (plan, given, made):
-    write_comparison(plan, given.summary, made.csv, made.json)
+with script(snakemake) as (plan, inputs, outputs):
+    write_comparison(plan, inputs.summary, outputs.csv, outputs.json)

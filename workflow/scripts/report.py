@@ -3,5 +3,5 @@
 from mdpu.pipeline.cli import script
 from mdpu.pipeline.report.page import write_page
 
-with script(snakemake) as (plan, _, made):
-    write_page(plan, made.page)
+with script(snakemake) as (plan, _, outputs):
+    write_page(plan, outputs.page)

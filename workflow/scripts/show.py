@@ -3,5 +3,5 @@
 from mdpu.pipeline import show
 from mdpu.pipeline.cli import script
 
-with script(snakemake) as (plan, given, _):
-    show.write(plan, snakemake.wildcards.experiment, vars(given), snakemake.output)
+with script(snakemake) as (plan, inputs, _):
+    show.write(plan, snakemake.wildcards.experiment, vars(inputs), snakemake.output)
