@@ -94,12 +94,12 @@ def run_snakemake(file: str, arguments: Sequence[str]) -> int:
     configurations, options, targets = split_arguments(file, arguments)
     release_stale_lock()
 
-    given = " ".join(options)
+    words = " ".join(options)
     is_dry = bool(DRY & {*options})
     is_condensed = False
-    if not re.search("(^| )(--core|-c|--jobs|-j|--profile)", given):
+    if not re.search("(^| )(--core|-c|--jobs|-j|--profile)", words):
         options += ["--cores", "all"]
-    if not re.search("(^| )(--logger|--verbose|--quiet|-q)", given):
+    if not re.search("(^| )(--logger|--verbose|--quiet|-q)", words):
         if sys.stderr.isatty():
             options += ["--logger", "rich"]
         elif is_dry:

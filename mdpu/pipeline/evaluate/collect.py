@@ -105,9 +105,9 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     as for `reported_accuracy`.
     """
     accuracy = reported_accuracy(metrics, reporting["test_prior"])
-    shown = metrics[[*AXES, "epoch"]].assign(accuracy=accuracy)
+    epochs = metrics[[*AXES, "epoch"]].assign(accuracy=accuracy)
     averages = (
-        _averaged_epochs(shown, reporting["average_last"])
+        _averaged_epochs(epochs, reporting["average_last"])
         .groupby(list(AXES), as_index=False)
         .agg(
             accuracy=("accuracy", "mean"),
@@ -122,15 +122,15 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     return averages.drop(columns=["measured", "epochs"])
 
 
-def _averaged_epochs(shown: pd.DataFrame, average_last: Any) -> pd.DataFrame:
+def _averaged_epochs(epochs: pd.DataFrame, average_last: Any) -> pd.DataFrame:
     """Return the epochs of each run that its reported accuracy averages."""
     if average_last == "all":
-        return shown
+        return epochs
     if average_last == "best":
-        ranked = shown.sort_values(["accuracy", "epoch"], ascending=[False, True])
+        ranked = epochs.sort_values(["accuracy", "epoch"], ascending=[False, True])
         return ranked.drop_duplicates(list(AXES))
-    last = shown.groupby(list(AXES))["epoch"].transform("max")
-    return shown[shown["epoch"] > last - average_last]
+    last = epochs.groupby(list(AXES))["epoch"].transform("max")
+    return epochs[epochs["epoch"] > last - average_last]
 
 
 def spread_evenly(count: int) -> NDArray[np.int_]:
