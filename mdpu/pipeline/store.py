@@ -69,10 +69,10 @@ def _checksum(names: Sequence[str], values: NDArray[np.float64]) -> str:
     total = hashlib.sha256()
     # a NaN may have a sign, which a file does not keep
     values = np.where(np.isnan(values), np.nan, values)
-    is_empty = np.isnan(values).all(axis=0)
-    for name, place in sorted(zip(names, range(len(names)), strict=True)):
-        if not is_empty[place]:
-            total.update(name.encode() + b"\0" + values[:, place].tobytes())
+    for place in sorted(range(len(names)), key=names.__getitem__):
+        column = values[:, place]
+        if not np.isnan(column).all():
+            total.update(names[place].encode() + b"\0" + column.tobytes())
     return total.hexdigest()
 
 

@@ -258,7 +258,7 @@ def judge_means(cell: Cell, retrained: Cell, seeds: Sequence[int]) -> tuple[bool
     They agree unless their mean differs, by the rule for the paper's numbers.
     """
     rule = cell.plan.config["comparison"]
-    diverged = int(retrained.by_seed[seeds].isna().sum())
+    diverged = int(retrained.by_seed[list(seeds)].isna().sum())
     judged = judge_trials(retrained.trials(seeds), diverged, cell.trials(seeds), rule)
     interval = f"[{judged.low:+.2f}, {judged.high:+.2f}]"
     words = f"{judged.verdict} ({judged.difference:+.2f} points, {interval})"

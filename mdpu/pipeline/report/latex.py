@@ -79,7 +79,7 @@ def latex_rows(
 
 def _number_notes(rows: Sequence[Sequence[str]], forms: Sequence[str]) -> list[str]:
     """Return sentences on how the numbers of a table are printed, if it has such numbers."""
-    groups = set()
+    groups: set[str] = set()
     for row in rows:
         for text, form in zip(row, forms, strict=True):
             number = NUMBER.fullmatch(text) if form else None
