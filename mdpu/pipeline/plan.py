@@ -554,8 +554,11 @@ class Plan:
         """
         runs = self.splits[split]
         first = runs[0]
-        seeds = {1, 2, 3, 4, 5, *(run.seed for run in runs)}
-        trials = {str(seed): replace(first, seed=seed).trial for seed in sorted(seeds)}
+        seeds = {run.seed for run in runs}
+        seeds.update(range(1, 6))
+        trials = {}
+        for seed in sorted(seeds):
+            trials[str(seed)] = replace(first, seed=seed).trial
         return {**self._sampling(first), "trials": trials}
 
     def _sampling(self, run: Run) -> dict[str, Any]:

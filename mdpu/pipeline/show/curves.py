@@ -95,11 +95,17 @@ def _arrange(
     As in the paper, each tuple size has rows of its own; a single dataset and prior has its sizes
     side by side.
     """
-    keys = set(metrics[list(PANEL_KEYS)].itertuples(index=False, name=None))
-    order = list(datasets)
-    panels = sorted(keys, key=lambda key: (key[2], order.index(key[0]), key[1]))
-    per_size = len({(dataset, prior) for dataset, prior, _ in panels})
-    return panels, drawing.panel_columns(per_size if per_size > 1 else len(panels))
+    places = list(datasets)
+
+    def order(panel: tuple[Any, ...]) -> tuple[Any, ...]:
+        dataset, prior, size = panel
+        return size, places.index(dataset), prior
+
+    keys = metrics[list(PANEL_KEYS)].itertuples(index=False, name=None)
+    panels = sorted(set(keys), key=order)
+    of_a_size = {(dataset, prior) for dataset, prior, _ in panels}
+    across = len(of_a_size) if len(of_a_size) > 1 else len(panels)
+    return panels, drawing.panel_columns(across)
 
 
 def _draw_panel(
