@@ -228,7 +228,7 @@ WORDS = {
     ("batch", "images"): "minibatches of 3,000 images",
     ("optimizer", "adamw"): "AdamW",
 }
-# What some choices put others in the place of.
+# Names that some choices replace by others.
 REPLACED = {"scope": "methods", "loss": "methods", "letters": "datasets"}
 TITLES = {"rate": "learning rate", "decay": "weight decay"}  # of choices whose values are numbers
 VALUES |= {
