@@ -82,7 +82,7 @@ class TupleData:
 
 def _check_filled(sizes: Sequence[int] | Indices, n_unlabeled: int) -> None:
     """Raise `UserError` unless there are tuples, all with members, and unlabeled rows."""
-    if not len(sizes) or not all(sizes) or not n_unlabeled:
+    if not len(sizes) or not np.all(sizes) or not n_unlabeled:
         raise UserError(
             "tuples and unlabeled rows are both needed, but there are none, or a tuple has no "
             "member"

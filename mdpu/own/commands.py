@@ -137,15 +137,18 @@ def predict_rows(model: Path, source: Any, out: Path, options: dict[str, Any]) -
 
 def _read_new_rows(source: Any, trained: dict[str, Any], options: dict[str, Any]) -> Source:
     """Return what a source of new rows holds, read as the rows of the training were."""
-    folder: dict[str, Any] = {name: options[name] for name in ("table", "file") if name in options}
-    reading = {name: value for name, value in options.items() if name not in folder}
+    of_pictures: dict[str, Any] = {}
+    reading = dict(options)
+    for name in ("table", "file"):
+        if name in reading:
+            of_pictures[name] = reading.pop(name)
     shape = trained.get("shape", ())
     if len(shape) > 1:  # pictures (H, W), or (H, W, 3)
-        folder["size"] = shape[:2]
-        folder["mode"] = "RGB" if len(shape) == 3 else "L"
+        of_pictures["size"] = shape[:2]
+        of_pictures["mode"] = "RGB" if len(shape) == 3 else "L"
     read = read_rows(
         source,
-        **folder,
+        **of_pictures,
         needed=trained.get("columns", []),
         text=trained.get("text", ()),
         reading=make_reading(reading),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mdpu import scores
 from mdpu.data import Indices, numbers_of, sample_of
 from mdpu.own.counted import LEVEL, Counted, doubtful, known_prior
+from mdpu.own.cross_validation import CrossValidation
 from mdpu.own.rules import Rule
 from mdpu.places import HeldOut, Places, error_with_broken, judge_places
 
@@ -64,8 +65,7 @@ class Judge:
 
     def departures(
         self,
-        held_out: NDArray[np.float64],
-        folds: Indices,
+        validation: CrossValidation,
         error: scores.Estimate,
         suspicion: scores.Suspicion,
     ) -> tuple[Places | None, scores.Estimate | None]:
@@ -73,13 +73,13 @@ class Judge:
         the rule, where some certainly do.
         """
         held = HeldOut(
-            held_out,
+            validation.scores,
             sample_of(self.groups),
             self.classifier.law_of,
             error,
             self.classifier.prior_,
             scores.estimated_profile(self.classifier),
-            folds,
+            validation.folds,
         )
         places = judge_places(held, self.rows)
         number = suspicion.number
@@ -132,8 +132,7 @@ class CountedJudge:
 
     def departures(
         self,
-        held_out: NDArray[np.float64],
-        folds: Indices,
+        validation: CrossValidation,
         error: scores.Estimate,
         suspicion: scores.Suspicion,
     ) -> tuple[None, None]:

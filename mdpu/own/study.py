@@ -87,7 +87,7 @@ def study_groups(
         for part, scores in validation.scores_by_part.items()
     ]
     suspicion = judge.suspicion(held_out)
-    places, with_broken = judge.departures(held_out, validation.folds, curve[-1][1], suspicion)
+    places, with_broken = judge.departures(validation, curve[-1][1], suspicion)
     columns = parts_of_columns(estimator, rows)
     ranked = rank_columns(rows, columns, held_out)
     looked_at = {name: columns[name] for name in ranked[:most_columns]}
