@@ -277,10 +277,12 @@ class Law:
         chances = self._negatives(prior)
         kinds = np.flatnonzero(chances)
         ends = np.cumsum(chances[kinds])[:-1]
-        drawn = kinds[np.searchsorted(ends, stream.uniform(n), side="right")]
+        places = np.searchsorted(ends, stream.uniform(n), side="right")
+        n_negatives = kinds[places]
         orders = np.argsort(stream.uniform(n, self.size), axis=1, kind="stable")
         ranks = np.argsort(orders, axis=1)  # (n, M)
-        return np.where(ranks < drawn[:, None], -1, 1).astype(np.int8)
+        is_negative = ranks < n_negatives[:, None]
+        return np.where(is_negative, -1, 1).astype(np.int8)
 
     def coefficients(self, prior: float) -> Coefficients:
         """Return the class mix of members.

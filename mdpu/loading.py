@@ -107,11 +107,13 @@ def collate(items: Sequence[Item]) -> TupleBatch:
     neighbours.
     """
     tuples, shares = zip(*items, strict=True)
+    members = list(itertools.chain.from_iterable(tuples))
     unlabeled = list(itertools.chain.from_iterable(shares))
     order = torch.randperm(len(unlabeled)).tolist()
-    members = itertools.chain.from_iterable(tuples)
-    instances = default_collate([*members, *(unlabeled[i] for i in order)])
-    return TupleBatch(instances, torch.tensor([len(members) for members in tuples]))
+    shuffled = [unlabeled[place] for place in order]
+    instances = default_collate(members + shuffled)
+    sizes = torch.tensor([len(of_tuple) for of_tuple in tuples])
+    return TupleBatch(instances, sizes)
 
 
 def accumulate(

@@ -246,11 +246,14 @@ def _components(
     """Return centre and principal components, not whitened: one scale makes their root mean square
     1.
     """
-    x = _in_units(images[:: max(1, len(images) // SEEN)], unit)
+    seen = images[:: max(1, len(images) // SEEN)]
+    x = _in_units(seen, unit)
     centre = x.mean(axis=0)
-    variances, directions = principal_components(x - centre, min(COMPONENTS, *x.shape))
+    count = min(COMPONENTS, *x.shape)
+    variances, directions = principal_components(x - centre, count)
     scale = np.sqrt(variances.mean()) or 1.0
-    return centre.astype(np.float32), (directions / scale).astype(np.float32)
+    scaled = directions / scale
+    return centre.astype(np.float32), scaled.astype(np.float32)
 
 
 def make_network(

@@ -375,9 +375,12 @@ def _ranks_of_members(values: Floats, tuples: NDArray[np.int64]) -> Floats:
     members = values[tuples]  # (n, M, d)
     flat = members.reshape(-1, members.shape[2])
     missing = np.isnan(flat)
-    ranks = np.where(missing, 0, rankdata(np.where(missing, np.inf, flat), axis=0))
-    means = ranks.sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
-    return np.asarray(np.where(missing, 0, ranks - means).reshape(members.shape))
+    missing_last = np.where(missing, np.inf, flat)
+    ranks = np.where(missing, 0, rankdata(missing_last, axis=0))
+    n_present = np.maximum((~missing).sum(axis=0), 1)
+    means = ranks.sum(axis=0) / n_present
+    centred = np.where(missing, 0, ranks - means)
+    return np.asarray(centred.reshape(members.shape))
 
 
 def _exchanged(members: Floats, stream: Stream) -> Floats:

@@ -221,13 +221,19 @@ def count_bins(fit: CrossFit, bags: Bags, seed: int | str) -> Counts:
     scores = [*fit.tuple_scores, fit.unlabeled_scores]
     folds = [*fit.tuple_folds, fit.unlabeled_folds]
     bins = [np.zeros(part.shape, np.int64) for part in scores]
-    for fold in range(int(fit.unlabeled_folds.max()) + 1):
+    n_folds = int(fit.unlabeled_folds.max()) + 1
+
+    for fold in range(n_folds):
         masks = [part == fold for part in folds]
         in_fold = [part[mask].ravel() for part, mask in zip(scores, masks, strict=True)]
-        ranked = _in_bins(np.concatenate(in_fold), Stream(seed, "ties", fold))
+        stream = Stream(seed, "ties", fold)
+        ranked = _in_bins(np.concatenate(in_fold), stream)
         ends = np.cumsum([part.size for part in in_fold])[:-1]
-        for part, mask, values in zip(bins, masks, np.split(ranked, ends), strict=True):
-            part[mask] = values.reshape(part[mask].shape)
+        of_parts = np.split(ranked, ends)
+        for part, mask, values in zip(bins, masks, of_parts, strict=True):
+            shape = part[mask].shape
+            part[mask] = values.reshape(shape)
+
     *of_tuples, of_unlabeled = bins
     return _tabulated(of_tuples, bags.laws, of_unlabeled)
 
@@ -337,8 +343,9 @@ def _jump(start: Floats, once: Floats, twice: Floats) -> Floats:
     step = once - start
     change = twice - 2 * once + start
     squares = (step**2).sum(axis=(1, 2))
-    of_change = np.maximum((change**2).sum(axis=(1, 2)), 1e-300)
-    length = np.clip(np.sqrt(squares / of_change), 1.0, 1e4)[:, None, None]
+    of_change = (change**2).sum(axis=(1, 2))
+    ratio = squares / np.maximum(of_change, 1e-300)
+    length = np.clip(np.sqrt(ratio), 1.0, 1e4)[:, None, None]
     return _normalised(start + 2 * length * step + length**2 * change)
 
 
@@ -560,10 +567,13 @@ def columns_apart(rows: Any, members: Indices, unlabeled: Indices) -> list[tuple
     of_members = _spread(rows, members)
     of_unlabeled = _spread(rows, unlabeled)
     both = np.concatenate([of_members, of_unlabeled])
-    ranks = rankdata(np.nan_to_num(both, nan=-np.inf), axis=0)[: len(of_members)]
-    areas = (ranks.mean(axis=0) - (len(of_members) + 1) / 2) / len(of_unlabeled)
+    missing_first = np.nan_to_num(both, nan=-np.inf)
+    ranks = rankdata(missing_first, axis=0)
+    mean_ranks = ranks[: len(of_members)].mean(axis=0)
+    areas = (mean_ranks - (len(of_members) + 1) / 2) / len(of_unlabeled)
     best = np.argsort(-np.abs(areas - 0.5), kind="stable")[:NAMED]
-    return [(int(column), float(max(areas[column], 1 - areas[column]))) for column in best]
+    either_way = np.maximum(areas, 1 - areas)
+    return [(int(column), float(either_way[column])) for column in best]
 
 
 def _spread(rows: NDArray[Any], places: Indices) -> NDArray[Any]:

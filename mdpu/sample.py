@@ -253,9 +253,10 @@ class Sample:
     def of_bags(self, bags: Bags) -> Sample:
         """Return the sample of some of the bags, with the rows that they name."""
         used = np.unique(np.append(bags.members, bags.unlabeled))
-        if len(used) == self.rows.shape[0]:
+        n_rows = self.rows.shape[0]
+        if len(used) == n_rows:
             return Sample(self.rows, bags)
-        places = np.full(self.rows.shape[0], -1)
+        places = np.full(n_rows, -1)
         places[used] = np.arange(len(used))
         parts = tuple(Part(places[part.tuples], part.law) for part in bags.parts)
         moved = replace(bags, parts=parts, unlabeled=places[bags.unlabeled])

@@ -322,10 +322,13 @@ def _members_below(scores: Floats, sample: TupleData, points: Floats, side: Any)
     """
     present = sample.tuples >= 0
     members = scores[sample.tuples[present]]
-    weights = (present / present.sum(axis=1, keepdims=True))[present]
+    sizes = present.sum(axis=1, keepdims=True)
+    weights = (present / sizes)[present]
     order = np.argsort(members)
-    cumulated = np.concatenate([[0.0], np.cumsum(weights[order] / len(present))])
-    return np.asarray(cumulated[np.searchsorted(members[order], points, side)])
+    shares = weights[order] / len(present)
+    cumulated = np.append(0.0, np.cumsum(shares))
+    n_below = np.searchsorted(members[order], points, side)
+    return np.asarray(cumulated[n_below])
 
 
 def _of_tuples(values: NDArray[Any], sample: TupleData) -> Floats:

@@ -280,8 +280,10 @@ class Training:
             starts.append(self.objective.start(sample, seed, images))
         if all(scores is None for scores in starts):
             return None
-        known = [np.zeros(len(images)) if scores is None else scores for scores in starts]
-        return torch.from_numpy(np.stack(known)[:, self.inputs.used]).float().to(self.device)
+        none = np.zeros(len(images))
+        known = np.stack([none if scores is None else scores for scores in starts])
+        of_used = torch.from_numpy(known[:, self.inputs.used])
+        return of_used.float().to(self.device)
 
     def run_epoch(self, epoch: int) -> Tensor:
         """Train for an epoch; return the means of objective and measures over its tuples, (S, 1 +
@@ -540,7 +542,9 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[float]]) -> pd.DataFram
     diverged.
     """
     values = np.array(rows, np.float64)
-    values[np.cumsum(~np.isfinite(values[:, 0])) > 0] = np.nan
+    is_finite = np.isfinite(values[:, 0])
+    has_diverged = np.cumsum(~is_finite) > 0
+    values[has_diverged] = np.nan
     table = pd.DataFrame(values, columns=list(names))
     table.insert(0, "epoch", np.arange(1, len(table) + 1))
     return table

@@ -82,10 +82,13 @@ class Pairs(Objective):
         """
         tuples = self.embedding(batch.tuples)
         unlabeled = self.embedding(batch.unlabeled)
-        left, right = (tuples[:, :, places].flatten(1, 2) for places in (self.first, self.second))
-        same = self.pair_loss(left, right, True)
-        other = self.pair_loss(*self.strangers(tuples, unlabeled), False)
-        return (same.mean(dim=1) + other.mean(dim=1)) / 2, None
+        left = tuples[:, :, self.first].flatten(1, 2)
+        right = tuples[:, :, self.second].flatten(1, 2)
+        same = self.pair_loss(left, right, True).mean(dim=1)
+
+        left, right = self.strangers(tuples, unlabeled)
+        different = self.pair_loss(left, right, False).mean(dim=1)
+        return (same + different) / 2, None
 
     def strangers(self, tuples: Tensor, unlabeled: Tensor) -> tuple[Tensor, Tensor]:
         """Return the embeddings (S, P, E) of the two images of pairs that are not of one group."""
@@ -313,12 +316,16 @@ def nearest_prototype(
     that say positive. What these two reach above it comes from their training, and not from the
     labels of the prototypes.
     """
-    chosen = images[prototypes(labels, seed)].reshape(SELECTIONS, 2, -1).astype(np.float64)
+    chosen = images[prototypes(labels, seed)].astype(np.float64)
+    pairs = chosen.reshape(SELECTIONS, 2, -1)  # a positive and a negative image each
 
     def share_positive(rows: NDArray[Any]) -> Any:
         x = rows.reshape(len(rows), -1).astype(np.float64)
-        nearer = [2 * x @ (p - q) > p @ p - q @ q for p, q in chosen]  # |x - p| < |x - q|
-        return np.mean(nearer, axis=0)
+        answers = []
+        for p, q in pairs:
+            is_nearer = 2 * x @ (p - q) > p @ p - q @ q  # |x - p| < |x - q|
+            answers.append(is_nearer)
+        return np.mean(answers, axis=0)
 
     return 0.0, share_positive
 

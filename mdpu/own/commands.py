@@ -172,10 +172,11 @@ def _in_columns_of_training(
         _check_columns(source, [*map(str, read.rows)], needed)
         columns = [_used(column, needed) for column in read.account.columns]
         return read.rows[needed], read.raw, replace(read.account, columns=columns)
+
+    answers: dict[str, Any] = {"row": range(len(read.rows))}
     if read.files is not None:
-        files = [os.path.relpath(path, source) for path in read.files]
-        return read.rows, pd.DataFrame({"file": files}), read.account
-    return read.rows, pd.DataFrame({"row": range(len(read.rows))}), read.account
+        answers = {"file": [os.path.relpath(path, source) for path in read.files]}
+    return read.rows, pd.DataFrame(answers), read.account
 
 
 def _write_answers(answers: pd.DataFrame, out: Path) -> None:

@@ -97,9 +97,12 @@ class Counted:
         """
         rates, parts = self.means(yes)
         covariance = parts @ parts.T
-        numbers = np.array([self.positives.sum(), (self.sizes - self.positives).sum()])
-        smoothed = (numbers * np.clip(rates, 0, 1) + ADDED / 2) / (numbers + ADDED)
-        least = smoothed * (1 - smoothed) / (numbers + ADDED)
+        n_positives = self.positives.sum()
+        n_negatives = (self.sizes - self.positives).sum()
+        numbers = np.array([n_positives, n_negatives])
+        total = numbers + ADDED
+        smoothed = (numbers * np.clip(rates, 0, 1) + ADDED / 2) / total
+        least = smoothed * (1 - smoothed) / total
         lacking = np.maximum(0, least - np.diag(covariance))
         return rates, covariance + np.diag(lacking)
 
@@ -119,8 +122,11 @@ class Counted:
         right = self.prior * rates[0]
         wrong = (1 - self.prior) * rates[1]
         total = max(right + wrong, 1e-9)
-        slopes = np.array([self.prior * wrong, -(1 - self.prior) * right]) / total**2
-        return interval(float(right / total), float(slopes @ covariance @ slopes), LEVEL)
+        of_positives = self.prior * wrong
+        of_negatives = -(1 - self.prior) * right
+        slopes = np.array([of_positives, of_negatives]) / total**2
+        variance = slopes @ covariance @ slopes
+        return interval(float(right / total), float(variance), LEVEL)
 
     def auc(self, scores: Floats) -> Estimate:
         """Return the probability that a positive row scores higher than a negative one."""
@@ -231,6 +237,7 @@ def doubtful(scores: Floats, groups: Indices, rule: Rule, prior: float) -> Suspi
         law = Law.between(len(members), int(low), int(high))
         q[place] = posteriors(np.array(law.weights), members)[0]
         rate[place] = law.rate(prior)
-    q, rate = np.clip(q, 1e-9, 1 - 1e-9), np.clip(rate, 1e-9, 1 - 1e-9)
+    q = np.clip(q, 1e-9, 1 - 1e-9)
+    rate = np.clip(rate, 1e-9, 1 - 1e-9)
     factor = (1 - q) / (1 - rate) / (q / rate)
     return Suspicion.of(q, factor, np.nan, None)

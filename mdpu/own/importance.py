@@ -45,10 +45,13 @@ def rank_columns(
     """
     if not parts_of:
         return []
-    shares = pd.DataFrame(np.asarray(rows)).rank(pct=True).to_numpy()
-    slices = np.ceil(np.nan_to_num(shares) * SLICES).astype(np.int64)
+    table = pd.DataFrame(np.asarray(rows))
+    shares = np.nan_to_num(table.rank(pct=True).to_numpy())  # a missing value has the rank 0
+    slices = np.ceil(shares * SLICES).astype(np.int64)
     between = np.array([_between(column, held_out) for column in slices.T])
-    importance = {name: between[places].max() for name, places in parts_of.items()}
+    importance = {}
+    for name, places in parts_of.items():
+        importance[name] = between[places].max()
     return sorted(importance, key=lambda name: -importance[name])
 
 

@@ -206,11 +206,15 @@ def _without_repeats(data: GroupData, estimator: Any) -> tuple[GroupData, Any]:
     """Return data in which repeated unlabeled rows stand once, and their rows as the classifier
     gets them.
     """
-    rows = estimator[0].transform(data.rows) if isinstance(estimator, Pipeline) else data.rows
-    if not (data.groups == UNLABELED).any():
+    rows = data.rows
+    if isinstance(estimator, Pipeline):
+        rows = estimator[0].transform(rows)
+    members = np.flatnonzero(data.groups != UNLABELED)
+    if len(members) == len(data.groups):
         return data, rows
+
     sample = without_repeats(rows, sample_of(data.groups))
-    kept = np.sort(np.concatenate([np.flatnonzero(data.groups != UNLABELED), sample.unlabeled]))
+    kept = np.sort(np.append(members, sample.unlabeled))
     return data.take(kept), take_rows(rows, kept)
 
 

@@ -125,9 +125,10 @@ def shown_runs(
     shown: dict[str, dict[str, list[Any]]] = {}
     for values, rows in trials.groupby(list(AXES), sort=True):
         axes: dict[str, Any] = dict(zip(AXES, values, strict=True))
+        run = _shown_run(rows, runs[values])
         cells = shown.setdefault(axes["variant"], {})
         of_cell = cells.setdefault(place_name(axes), [])
-        of_cell.append({"seed": int(axes["seed"]), **_shown_run(rows, runs[values])})
+        of_cell.append({"seed": int(axes["seed"]), **run})
     return shown
 
 

@@ -181,12 +181,14 @@ def _draw_departures(
     for column, departed in enumerate(departures):
         heights = [marks.index(departure) for departure in departed.items()]
         axis.plot([column] * len(heights), heights, ".", color="#000000")
-    axis.set_yticks(range(len(marks)), labels=[f"{choice}: {value}" for choice, value in marks])
+    names = [f"{choice}: {value}" for choice, value in marks]
+    axis.set_yticks(range(len(marks)), labels=names)
     axis.set_ylim(len(marks) - 0.5, -0.5)
-    columns = np.arange(len(departures))
-    counted = [column for column in columns if column == 0 or (column + 1) % COUNTED == 0]
-    axis.set_xticks(counted, labels=[str(column + 1) for column in counted])
-    axis.set_xlabel(f"Column, of {len(columns)} readings")
+
+    n_columns = len(departures)
+    counted = [1, *range(COUNTED, n_columns + 1, COUNTED)]
+    axis.set_xticks([number - 1 for number in counted], labels=[str(n) for n in counted])
+    axis.set_xlabel(f"Column, of {n_columns} readings")
 
 
 def _name_columns(axes: Sequence[Axes], curve: Curve, readings: Readings) -> None:
