@@ -53,6 +53,16 @@ class TupleData:
         """Whether the tuples have several sizes."""
         return bool((self.tuples < 0).any())
 
+    def check(self, n_rows: int) -> None:
+        """Raise `UserError` unless these are indices of `n_rows` rows, and every tuple has a
+        member.
+        """
+        _check_indices("tuples", self.tuples, 2, range(-1, n_rows))
+        _check_indices("unlabeled rows", self.unlabeled, 1, range(n_rows))
+        present = self.tuples >= 0
+        if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
+            raise UserError("a tuple of the sample has no member, or has -1 before its last member")
+
     @classmethod
     def gather(
         cls, tuples: NDArray[Any] | Sequence[NDArray[Any]], unlabeled: NDArray[Any]
@@ -78,6 +88,19 @@ class TupleData:
             _check_alike(members, unlabeled)
         images = np.concatenate([*tuples, unlabeled])
         return images, cls(_padded(sizes), np.arange(sizes.sum(), len(images)))
+
+
+def _check_indices(name: str, indices: Any, axes: int, allowed: range) -> None:
+    """Raise `UserError` unless indices of a sample are integers of so many axes in a range."""
+    is_array = isinstance(indices, np.ndarray)
+    if not is_array or indices.ndim != axes or indices.dtype.kind not in "iu":
+        raise UserError(f"the sample's {name} are no array of integers with {axes} axes")
+    if not indices.size:
+        raise UserError(f"the sample holds no {name}")
+    if indices.min() < allowed.start or indices.max() >= allowed.stop:
+        raise UserError(
+            f"the sample's {name} name rows that do not exist; there are {allowed.stop}"
+        )
 
 
 def _check_filled(sizes: Sequence[int] | Indices, n_unlabeled: int) -> None:

@@ -38,7 +38,6 @@ from mdpu.methods import OWN_LOSS, load_method
 from mdpu.prior import PriorProfile, columns_apart, prior_of
 from mdpu.sample import Sample, without_repeats
 from mdpu.scores import Estimate, estimated_profile, estimated_risk, with_uncertain_prior
-from mdpu.train import check_samples
 
 __all__ = ["Choice", "MDPUClassifier", "Network", "TupleClassifier", "TupleEstimator"]
 
@@ -315,7 +314,7 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
             X, y = _rows_and_groups(X, y)
         rows = self._checked(X, reset=reset, ensure_min_samples=2)
         if isinstance(y, TupleData):
-            check_samples([y], rows.shape[0])
+            y.check(rows.shape[0])
             return rows, y
         if rows.shape[0] != len(y) and np.issubdtype(y.dtype, np.integer):
             raise UserError(

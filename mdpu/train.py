@@ -453,39 +453,19 @@ def _generators_and_precision(device: torch.device, precision: str) -> Iterator[
             cudnn.benchmark = benchmark_before
 
 
-def check_samples(samples: Sequence[TupleData], rows: int, task: Task | None = None) -> None:
+def check_samples(samples: Sequence[TupleData], rows: int, task: Task) -> None:
     """Raise `UserError` unless samples name existing rows, and fit the task that trains on them
     together.
     """
     for sample in samples:
-        _check_rows("tuples", sample.tuples, 2, range(-1, rows))
-        _check_rows("unlabeled rows", sample.unlabeled, 1, range(rows))
-        present = sample.tuples >= 0
-        if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
-            raise UserError("a tuple of the sample has no member, or has -1 before its last member")
-        if task is None:
-            continue
-
-        _check_task(task, sample.tuples.shape[1], ragged=not present.all())
+        sample.check(rows)
+        _check_task(task, sample.tuples.shape[1], sample.is_ragged)
         counts = (len(sample.tuples), len(sample.unlabeled))
         if counts != (len(samples[0].tuples), len(samples[0].unlabeled)):
             raise UserError(
                 "samples that train together must have equal numbers of tuples and of unlabeled "
                 "rows"
             )
-
-
-def _check_rows(name: str, indices: Any, axes: int, allowed: range) -> None:
-    """Raise `UserError` unless indices of a sample are integers of so many axes in a range."""
-    is_array = isinstance(indices, np.ndarray)
-    if not is_array or indices.ndim != axes or indices.dtype.kind not in "iu":
-        raise UserError(f"the sample's {name} are no array of integers with {axes} axes")
-    if not indices.size:
-        raise UserError(f"the sample holds no {name}")
-    if indices.min() < allowed.start or indices.max() >= allowed.stop:
-        raise UserError(
-            f"the sample's {name} name rows that do not exist; there are {allowed.stop}"
-        )
 
 
 def _check_task(task: Task, size: int, ragged: bool) -> None:
