@@ -23,7 +23,7 @@ from typing import Any
 from mdpu.errors import UserError
 from mdpu.law import Law, named_law
 from mdpu.methods import load_method
-from mdpu.pipeline.config import BASE, Config, grids, known, merge, selected, with_axes
+from mdpu.pipeline.config import BASE, Config, grids, known, merge, selected, unknown, with_axes
 from mdpu.pipeline.data.images import is_path
 from mdpu.pipeline.data.own import is_colour
 from mdpu.pipeline.data.sources import SOURCES
@@ -433,15 +433,29 @@ class Plan:
             names.update(selected(self.config, "datasets")[:1])
         return sorted(names)
 
+    @cached_property
+    def _runs_by_name(self) -> dict[str, Run]:
+        return {run.name: run for run in self.runs}
+
+    def has_runs(self, name: str) -> bool:
+        """Return whether a run or a cell is called `name`."""
+        return name in self.cells or name in self._runs_by_name
+
     def find_runs(self, name: str) -> tuple[Run, ...]:
         """Return the run called `name`, or the runs of the cell called `name`; raise `UserError` if
         there is none.
         """
+        if not self.has_runs(name):
+            raise self.unknown_run(name)
         if name in self.cells:
             return self.cells[name]
-        by_name = {run.name: run for run in self.runs}
-        known(name, [*self.cells, *by_name], "run or cell")
-        return (by_name[name],)
+        return (self._runs_by_name[name],)
+
+    def unknown_run(self, name: str) -> UserError:
+        """Return the error for a name that no run or cell has, with the most similar one that is
+        there.
+        """
+        return unknown(name, [*self.cells, *self._runs_by_name], "run or cell")
 
     def experiment(self, name: str) -> Experiment:
         """Return the selected experiment called `name`; raise `UserError` if there is none."""

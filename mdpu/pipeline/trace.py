@@ -108,21 +108,27 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
     """
     name = f"/{name}".rpartition("/runs/")[2].removesuffix(".parquet").strip("/")
     run = parse_run(name)  # a mistake in the name itself comes before all others
-    configurations = [list(config)] if config else _shipped_configurations()
-    mistakes = []
-    for files in configurations:
-        try:
-            plan = Plan(load_config(files)).with_own_images()
-            return plan, plan.find_runs(name), files
-        except UserError as error:
-            mistakes.append(error)
     if config:
-        raise mistakes[0]
+        plan = _plan_of(config)
+        return plan, plan.find_runs(name), list(config)
+
+    for files in _shipped_configurations():
+        plan = _plan_of(files)
+        if plan.has_runs(name):
+            return plan, plan.find_runs(name), files
 
     of_reading = reading_plan(run)
     if of_reading is not None:
         return of_reading, of_reading.find_runs(name), []
-    raise UserError(f"{mistakes[0]} (--config FILE names a configuration of your own)")
+    nearest = _plan_of(_shipped_configurations()[0])
+    raise UserError(
+        f"{nearest.unknown_run(name)} (--config FILE names a configuration of your own)"
+    )
+
+
+def _plan_of(files: Sequence[Path]) -> Plan:
+    """Return the plan of configuration files laid over the paper's, with a user's own images."""
+    return Plan(load_config(files)).with_own_images()
 
 
 def _shipped_configurations() -> list[list[Path]]:

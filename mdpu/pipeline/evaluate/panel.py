@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from mdpu.pipeline.evaluate.choices import Reading, Readings
 from mdpu.pipeline.evaluate.comparison import NOT_RUN, Array, Trials, judge_trials
 from mdpu.pipeline.evaluate.published import PROPOSED, TRIALS, published_cells
+from mdpu.pipeline.plan import ROW
 
+CELL_KEYS = (*ROW, "method")  # columns that name a published cell
 # Columns of `Readings.read_trials` that the trials of a cell share.
 TRIAL_KEYS = ("dataset", "variant", "tuple_size", "n", "prior", "method", "epochs")
 
@@ -51,12 +53,16 @@ class Panel:
         accuracies = trials.fillna({"accuracy": np.inf}).pivot_table(
             index=list(TRIAL_KEYS), columns="seed", values="accuracy"
         )
+        place_of = {key: place for place, key in enumerate(accuracies.index)}
+        not_run = np.full((1, accuracies.shape[1]), np.nan)
+        by_place = np.concatenate([accuracies.to_numpy(), not_run])  # at -1: not run
+
+        published = list(cells[list(CELL_KEYS)].itertuples(index=False, name=None))
         tried = _readings_of(set(trials["variant"]), readings)
-        values = []
-        for reading in tried:
-            keys = pd.MultiIndex.from_frame(_trial_keys(cells, reading, readings))
-            values.append(accuracies.reindex(keys).to_numpy())
-        return cls(tried, cells, np.array(values))
+        places = np.full((len(tried), len(cells)), -1)
+        for row, reading in zip(places, tried, strict=True):
+            row[:] = [place_of.get(key, -1) for key in _trial_keys(published, reading, readings)]
+        return cls(tried, cells, by_place[places])
 
     @property
     def finished(self) -> Array:
@@ -169,12 +175,18 @@ def _readings_of(trainings: Collection[str], readings: Readings) -> list[dict[st
     return sorted(tried, key=order)
 
 
-def _trial_keys(cells: pd.DataFrame, reading: Reading, readings: Readings) -> pd.DataFrame:
-    """Return the `TRIAL_KEYS` of the trials that stand for published cells in a reading."""
-    change = readings.changes(reading)
-    ours = cells.replace({"dataset": change["datasets"], "method": change["methods"]})
-    keyed = ours.assign(variant=readings.training(reading), epochs=reading["epochs"])
-    return keyed[list(TRIAL_KEYS)]
+def _trial_keys(
+    cells: Iterable[tuple[Any, ...]], reading: Reading, readings: Readings
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the `TRIAL_KEYS` of the trials that stand for published cells, each given by its
+    `CELL_KEYS`, in a reading.
+    """
+    changes = readings.changes(reading)
+    training = readings.training(reading)
+    for dataset, tuple_size, n, prior, method in cells:
+        our_dataset = changes["datasets"].get(dataset, dataset)
+        our_method = changes["methods"].get(method, method)
+        yield (our_dataset, training, tuple_size, n, prior, our_method, reading["epochs"])
 
 
 def verdicts(panel: Panel, rule: Mapping[str, float]) -> NDArray[np.object_]:
