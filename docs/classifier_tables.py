@@ -84,30 +84,38 @@ def _setting_words(setting: dict[str, Any]) -> str:
 
 def places() -> str:
     """Return how often the intervals of pages cover where groups come from places, are broken or
-    few: as they were, by the rule alone, and as they are.
+    few, and how often they promise too much: as they were, by the rule alone, and as they are.
     """
     rows = read("places.csv")
     rows = rows[rows["low"].notna()]
+    truth = rows["truth"]
     rows["said_before"] = rows["by_rule_high"].ge(0) & rows["by_rule_low"].le(1)
     rows["said_before"] &= rows["verdict"] != "does not fit"
-    rows["said"] = ~rows["refused"].astype(bool)
-    rows["covered_before"] = rows["truth"].between(rows["by_rule_low"], rows["by_rule_high"])
-    rows["covered"] = rows["truth"].between(rows["low"], rows["high"])
+    rows["said_now"] = ~rows["refused"].astype(bool)
+    ends = {"before": ("by_rule_low", "by_rule_high"), "now": ("low", "high")}
+    for when, (low, high) in ends.items():
+        rows[f"covered_{when}"] = truth.between(rows[low], rows[high])
+        rows[f"too_good_{when}"] = truth < rows[low]
 
     body = []
-    for (way, told), own in rows.groupby(["way", "told"], sort=False):
+    for (way, told), of_way in rows.groupby(["way", "told"], sort=False):
         cells = []
-        for said, covered in (("said_before", "covered_before"), ("said", "covered")):
+        for when in ends:
             for half in ("A", "B"):
-                stated = own[own[said] & (own["half"] == half)]
-                cells.append(f"{stated[covered].sum()} of {len(stated)}")
-        ends = own[["by_rule_low", "by_rule_high", "low", "high"]].clip(0, 1)
-        widths = [ends["by_rule_high"] - ends["by_rule_low"], ends["high"] - ends["low"]]
-        cells.append(f"{own['from_places'].astype(bool).sum()} of {len(own)}")
-        cells += [f"{100 * width.median():.0f}" for width in widths]
+                stated = of_way[of_way[f"said_{when}"] & (of_way["half"] == half)]
+                cells.append(f"{stated[f'covered_{when}'].sum()} of {len(stated)}")
+        for when in ends:
+            stated = of_way[of_way[f"said_{when}"]]
+            cells.append(str(stated[f"too_good_{when}"].sum()))
+        cells.append(f"{of_way['from_places'].astype(bool).sum()} of {len(of_way)}")
+        for low, high in ends.values():
+            width = of_way[high].clip(0, 1) - of_way[low].clip(0, 1)
+            cells.append(f"{100 * width.median():.0f}")
         body.append([PLACES[way], "told" if told else "estimated", *cells])
-    heads = ["before, A", "before, B", "now, A", "now, B", "seen as places"]
-    return markdown(["groups", "prior", *heads, "median width before", "now"], body)
+
+    covered = ["holds, before, A", "before, B", "now, A", "now, B"]
+    heads = [*covered, "too good, before", "now", "seen as places", "median width, before", "now"]
+    return markdown(["groups", "prior", *heads], body)
 
 
 LEARNERS = ("student", "linear", "network", "abs", "copied", "uu", "labels")

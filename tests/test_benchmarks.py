@@ -108,3 +108,26 @@ def test_readings_are_inferred_from_the_shipped_runs(tmp_path):
     held = known.loc[known["choice"].isin(["epochs", "scope"]), "held"]
     assert len(held) > 10
     assert held.min() >= 0.85
+
+
+@pytest.mark.slow
+def test_choices_of_colour_are_trained_one_by_one_and_tests_do_not_change_a_training(tmp_path):
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (60, 32, 32, 3), dtype=np.uint8)
+    labels = np.arange(60) % 10
+    np.savez(
+        tmp_path / "images.npz",
+        train_images=images[:40],
+        train_labels=labels[:40],
+        test_images=images[40:],
+        test_labels=labels[40:],
+    )
+    small = ["--methods", "abs", "--n", "8", "--batch", "4", "--epochs", "1", "--tests", "20"]
+    files = [str(tmp_path / "images.npz"), "--out", str(tmp_path / "choices.csv")]
+    run("benchmarks/colour_choices.py", *files, *small)
+
+    lines = pd.read_csv(tmp_path / "choices.csv").set_index("choice")
+    objective = lines["objective"]
+    assert objective["statistics of tests"] == pytest.approx(objective["as it is"], rel=1e-4)
+    assert objective["as it is"] != pytest.approx(objective["normalised"], rel=1e-4)
+    assert objective["as it is"] != pytest.approx(objective["augmented"], rel=1e-4)
