@@ -356,6 +356,7 @@ class Plan:
         self.layout = Layout(config)
         self._checksums = dict(checksums or {})
         self.spec = cache(self._spec)
+        self.key = cache(self._key)
         self._settings = cache(self._flat_settings)
         for dataset in self.datasets:
             # its mistakes show before anything starts
@@ -605,7 +606,7 @@ class Plan:
             "trials": {str(run.seed): run.trial for run in runs},
         }
 
-    def key(self, run: Run) -> str | None:
+    def _key(self, run: Run) -> str | None:
         """Return the key of a run, or None while the checksum of its images is not known."""
         spec = self.spec(run.cell)
         return None if spec["images"] is None else digest(asked(spec, run.seed))
