@@ -82,40 +82,68 @@ def _setting_words(setting: dict[str, Any]) -> str:
     return words
 
 
-def places() -> str:
-    """Return how often the intervals of pages cover where groups come from places, are broken or
-    few, and how often they promise too much: as they were, by the rule alone, and as they are.
+ENDS = {"before": ("by_rule_low", "by_rule_high"), "now": ("low", "high")}
+
+
+def judged_pages() -> pd.DataFrame:
+    """Return the pages of places.csv with what came out: which say something, which hold the truth
+    and which promise more than that, before groups were judged and now.
     """
     rows = read("places.csv")
     rows = rows[rows["low"].notna()]
-    truth = rows["truth"]
-    rows["said_before"] = rows["by_rule_high"].ge(0) & rows["by_rule_low"].le(1)
-    rows["said_before"] &= rows["verdict"] != "does not fit"
+    fits = rows["verdict"] != "does not fit"
+    possible = rows["by_rule_high"].ge(0) & rows["by_rule_low"].le(1)
+    rows["said_before"] = fits & possible
     rows["said_now"] = ~rows["refused"].astype(bool)
-    ends = {"before": ("by_rule_low", "by_rule_high"), "now": ("low", "high")}
-    for when, (low, high) in ends.items():
-        rows[f"covered_{when}"] = truth.between(rows[low], rows[high])
-        rows[f"too_good_{when}"] = truth < rows[low]
+    for when, (low, high) in ENDS.items():
+        rows[f"holds_{when}"] = rows["truth"].between(rows[low], rows[high])
+        rows[f"promises_{when}"] = rows["truth"] < rows[low]
+    return rows
 
+
+def places() -> dict[str, str]:
+    """Return how often the intervals of pages hold where groups come from places, are broken or
+    few, as a table and as numbers of sentences.
+    """
+    pages = judged_pages()
     body = []
-    for (way, told), of_way in rows.groupby(["way", "told"], sort=False):
-        cells = []
-        for when in ends:
-            for half in ("A", "B"):
-                stated = of_way[of_way[f"said_{when}"] & (of_way["half"] == half)]
-                cells.append(f"{stated[f'covered_{when}'].sum()} of {len(stated)}")
-        for when in ends:
-            stated = of_way[of_way[f"said_{when}"]]
-            cells.append(str(stated[f"too_good_{when}"].sum()))
-        cells.append(f"{of_way['from_places'].astype(bool).sum()} of {len(of_way)}")
-        for low, high in ends.values():
+    for (way, told), of_way in pages.groupby(["way", "told"], sort=False):
+        words = "told" if told else "estimated"
+        body.append([PLACES[way], words, *_holding(of_way), *_promising(of_way)])
+        body[-1].append(f"{of_way['from_places'].astype(bool).sum()} of {len(of_way)}")
+        for low, high in ENDS.values():
             width = of_way[high].clip(0, 1) - of_way[low].clip(0, 1)
-            cells.append(f"{100 * width.median():.0f}")
-        body.append([PLACES[way], "told" if told else "estimated", *cells])
+            body[-1].append(f"{100 * width.median():.0f}")
 
-    covered = ["holds, before, A", "before, B", "now, A", "now, B"]
-    heads = [*covered, "too good, before", "now", "seen as places", "median width, before", "now"]
-    return markdown(["groups", "prior", *heads], body)
+    heads = ["groups", "prior", "holds, before, A", "before, B", "now, A", "now, B"]
+    heads += ["promises more, before", "now", "seen as places", "median width, before", "now"]
+    stated = pages[pages["said_now"]]
+    missed = stated[~stated["holds_now"]]
+    broken = stated[stated["way"].str.startswith("broken")]
+    return {
+        "places": markdown(heads, body),
+        "places-tables": str(pages["set"].nunique()),
+        "places-pages": str(len(stated)),
+        "places-missed": f"{len(missed)} miss",
+        "places-promise": str(missed["promises_now"].sum()),
+        "places-splice": str((missed["set"] == "splice").sum()),
+        "places-broken": f"{broken['promises_now'].sum()} of {len(broken)}",
+    }
+
+
+def _holding(pages: pd.DataFrame) -> list[str]:
+    """Return how many pages hold the truth of those that say something, before and now, by half."""
+    cells = []
+    for when in ENDS:
+        for half in ("A", "B"):
+            stated = pages[pages[f"said_{when}"] & (pages["half"] == half)]
+            cells.append(f"{stated[f'holds_{when}'].sum()} of {len(stated)}")
+    return cells
+
+
+def _promising(pages: pd.DataFrame) -> list[str]:
+    """Return how many pages promise more than the truth, before and now."""
+    return [str(pages.loc[pages[f"said_{when}"], f"promises_{when}"].sum()) for when in ENDS]
 
 
 LEARNERS = ("student", "linear", "network", "abs", "copied", "uu", "labels")
@@ -280,7 +308,7 @@ def tables() -> dict[str, str]:
     return {
         "coverage": coverage("auto"),
         "coverage-linear": coverage("linear"),
-        "places": places(),
+        **places(),
         "student-bases": student_bases(),
         "student-draws": f"{len(draws)} draws from {draws['set'].nunique()} tables",
         **learners(),
