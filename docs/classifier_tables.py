@@ -120,6 +120,8 @@ def places() -> dict[str, str]:
     stated = pages[pages["said_now"]]
     missed = stated[~stated["holds_now"]]
     broken = stated[stated["way"].str.startswith("broken")]
+    is_worse = pages["truth"] < pages["constant"]
+    has_word = pages["doubts"].fillna("").str.contains("not shown to be better|neither confirm")
     return {
         "places": markdown(heads, body),
         "places-tables": str(pages["set"].nunique()),
@@ -128,6 +130,8 @@ def places() -> dict[str, str]:
         "places-promise": str(missed["promises_now"].sum()),
         "places-splice": str((missed["set"] == "splice").sum()),
         "places-broken": f"{broken['promises_now'].sum()} of {len(broken)}",
+        "places-worse": f"{has_word[is_worse].sum()} of {is_worse.sum()}",
+        "places-better": f"{has_word[~is_worse].sum()} of {(~is_worse).sum()}",
     }
 
 

@@ -270,14 +270,14 @@ def whole_key(key: Any) -> Any:
 def _concatenate(tuples: Any, unlabeled: Any) -> tuple[NDArray[Any], list[int]]:
     """Return arrays below one another, and the sizes of the tuples."""
     members = tuples if isinstance(tuples, np.ndarray) else [np.asarray(rows) for rows in tuples]
-    others = np.asarray(unlabeled)
-    if isinstance(members, np.ndarray) and members.ndim <= others.ndim:
+    singles = np.asarray(unlabeled)
+    if isinstance(members, np.ndarray) and members.ndim <= singles.ndim:
         raise UserError(
-            f"tuples {members.shape} have no more axes than unlabeled rows {others.shape}; tuples "
+            f"tuples {members.shape} have no more axes than unlabeled rows {singles.shape}; tuples "
             "have one more, (n, M, ...): if they are swapped, give the tuples (n, M, ...) first, "
             "and single rows need their groups as y"
         )
-    return TupleData.gather(members, others)[0], [len(rows) for rows in members]
+    return TupleData.gather(members, singles)[0], [len(rows) for rows in members]
 
 
 def _sizes_of_alike(tuples: Sequence[Any], unlabeled: Any) -> list[int]:

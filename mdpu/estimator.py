@@ -463,8 +463,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
                 f"{says}; {remedy}, or set guess_prior=True (--guess-prior)"
             )
         guess = min(max(estimate.prior, 0.02), 0.98)
-        shown = f"{self._mirrored(guess):.2f}"
-        warn(f"the data say {says}, and {shown} is a guess; {remedy}")
+        guessed = f"{self._mirrored(guess):.2f}"
+        warn(f"the data say {says}, and {guessed} is a guess; {remedy}")
         return guess
 
     def _said_of_prior(self, estimate: PriorProfile, sample: Sample) -> str:

@@ -91,12 +91,12 @@ def save(classifier: Any, path: str | Path, *, trusted: Sequence[str] = ()) -> N
         raise UserError(
             f"the classifier holds what a file cannot: {printable(str(error))[:200]}"
         ) from error
-    others = _unknown(data, [*KNOWN, *trusted])
-    if others:
+    untrusted = _unknown(data, [*KNOWN, *trusted])
+    if untrusted:
         raise UserError(
-            f"the classifier holds {', '.join(others)}, which load would refuse; take a learner of "
-            f"scikit-learn, or give trusted={others} to both save and load if you vouch for the "
-            "file"
+            f"the classifier holds {', '.join(untrusted)}, which load would refuse; take a learner "
+            f"of scikit-learn, or give trusted={untrusted} to both save and load if you vouch for "
+            "the file"
         )
     Path(path).write_bytes(data)
 
@@ -125,14 +125,14 @@ def load(path: str | Path, *, network: Any = None, trusted: Sequence[str] = ()) 
         made_by = (held["format"], held["mdpu"])
         classifier = held["classifier"]
     except UntrustedTypesFoundException:
-        others = _unknown(Path(path).read_bytes(), types)
-        if any(name.startswith("mdpu.") for name in others):
+        untrusted = _unknown(Path(path).read_bytes(), types)
+        if any(name.startswith("mdpu.") for name in untrusted):
             raise UserError(
-                f"{path} holds {', '.join(others)}, which this version does not have; read it with "
-                "the version that wrote it"
+                f"{path} holds {', '.join(untrusted)}, which this version does not have; read it "
+                "with the version that wrote it"
             ) from None
         raise UserError(
-            f"{path} holds {', '.join(others)}, which is not trusted, so nothing of it was made"
+            f"{path} holds {', '.join(untrusted)}, which is not trusted, so nothing of it was made"
         ) from None
     except (
         Exception

@@ -122,7 +122,7 @@ def _is_plainly(column: Column, kind: str) -> bool:
 
 def few(names: list[str]) -> str:
     """Return some names and how many more there are."""
-    shown = ", ".join(names[:SHOWN])
+    text = ", ".join(names[:SHOWN])
     if len(names) > SHOWN:
-        shown += f" and {len(names) - SHOWN} more"
-    return shown
+        text += f" and {len(names) - SHOWN} more"
+    return text

@@ -256,11 +256,11 @@ def _shown(number: float, kind: str) -> str:
     return f"{number:.6g}"
 
 
-def _without_collisions(names: Collection[str], others: Collection[str]) -> list[str]:
-    """Return names of which none is among the others or stands twice: more underscores are put
-    behind.
+def _without_collisions(names: Collection[str], existing: Collection[str]) -> list[str]:
+    """Return names of which none is among the existing ones or stands twice: more underscores are
+    put behind.
     """
-    taken = {*map(str, others)}
+    taken = {*map(str, existing)}
     free = []
     for name in names:
         while name in taken:

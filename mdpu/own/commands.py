@@ -117,7 +117,7 @@ def predict_rows(model: Path, source: Any, out: Path, options: dict[str, Any]) -
     trained = read_json(model / ROWS)
     classifier = load(model / CLASSIFIER)
     read = _read_new_rows(source, trained, options)
-    rows, shown, account = _in_columns_of_training(source, read, trained)
+    rows, answers, account = _in_columns_of_training(source, read, trained)
     print(account, file=sys.stderr)
     if "rule" in trained:
         rule = trained["rule"]
@@ -125,14 +125,14 @@ def predict_rows(model: Path, source: Any, out: Path, options: dict[str, Any]) -
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        shown = shown.assign(
+        answers = answers.assign(
             answer=classifier.predict(rows),
             probability=classifier.predict_proba(rows)[:, 1].round(9),
         )
     for text in dict.fromkeys(user_warnings(caught)):
         print(f"warning: {text}", file=sys.stderr)
-    _write_answers(shown, out)
-    print(f"{len(shown)} answers are in {out}", file=sys.stderr)
+    _write_answers(answers, out)
+    print(f"{len(answers)} answers are in {out}", file=sys.stderr)
 
 
 def _read_new_rows(source: Any, trained: dict[str, Any], options: dict[str, Any]) -> Source:

@@ -154,11 +154,11 @@ def _check_filled(names: pd.Series) -> None:
     if len(sizes) < 2:
         return
     last = names.dropna().iloc[-1]
-    others = sizes.drop(last).max()
-    if sizes[last] > BEYOND * others:
+    largest_other = sizes.drop(last).max()
+    if sizes[last] > BEYOND * largest_other:
         raise UserError(
             f"the last name, {last}, would be filled down to {sizes[last]} rows, and no other "
-            f"group has more than {others}; write -1 into the first row that has no group"
+            f"group has more than {largest_other}; write -1 into the first row that has no group"
         )
 
 

@@ -319,8 +319,8 @@ def _read_rows_of_table(
     table = _read_frame(source, [*keys, *statements, *needed], reading)
     ids = GroupNames.of(table.frame, keys, reading)
     statement = _statement(table.frame, statements, keys)
-    others = table.frame.drop(columns=[*keys, *statements])
-    rows, notes = tidy(others, reading, text, table.separator)
+    features = table.frame.drop(columns=[*keys, *statements])
+    rows, notes = tidy(features, reading, text, table.separator)
 
     columns = [Column(str(key), "group", False) for key in keys]
     columns += [Column(name, "count", False) for name in statements]

@@ -40,7 +40,7 @@ GREY = "#999999"
 def write_own_page(study: Study, out: Path) -> None:
     """Write all that is known of a classifier as one self-contained HTML page."""
     draw = {"histogram": _histogram, "calibration": _calibration, "curve": _curve}
-    shown = {
+    context = {
         "study": study,
         "doubts": doubts_of(study),
         "classifier": study.classifier,
@@ -50,9 +50,9 @@ def write_own_page(study: Study, out: Path) -> None:
         "figures": {name: _figure(study, own) for name, own in draw.items()},
         "style": read_templates(STYLE),
     }
-    shown["headings"] = _headings(study, shown["importance"]["column"].tolist())
-    suspects = _suspects(study, shown["headings"])
-    write_text(out, environment().get_template("own.html.j2").render(**shown, suspects=suspects))
+    context["headings"] = _headings(study, context["importance"]["column"].tolist())
+    suspects = _suspects(study, context["headings"])
+    write_text(out, environment().get_template("own.html.j2").render(**context, suspects=suspects))
 
 
 def _headings(study: Study, important: list[str]) -> list[str]:

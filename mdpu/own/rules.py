@@ -107,8 +107,8 @@ class Rule:
     def _said(self, rows: str, plural: str, singular: str) -> str:
         """Return how many of some rows are of a class."""
         if "," in self.law:
-            shown = self.law.replace(",", ", ")
-            return f"groups with 0, 1, 2, ... positives were collected with the weights {shown}"
+            weights = self.law.replace(",", ", ")
+            return f"groups with 0, 1, 2, ... positives were collected with the weights {weights}"
         kind, *numbers = re.split(r"-(?=\d)", self.law)
         if kind == "similar":
             return f"all of {rows} {plural} of one class"
@@ -316,8 +316,8 @@ def _of_groups(
 
 
 def _is_share(text: str) -> bool:
-    found = SHARE.fullmatch(text)
-    return bool(found) and not COUNT.fullmatch(text)
+    match = SHARE.fullmatch(text)
+    return bool(match) and not COUNT.fullmatch(text)
 
 
 def _bounds(text: str, size: int, is_share: bool) -> tuple[int, int] | None:
@@ -326,12 +326,12 @@ def _bounds(text: str, size: int, is_share: bool) -> tuple[int, int] | None:
     """
     if is_share:
         return _bounds_of_share(text, size)
-    if found := COUNT.fullmatch(text):
-        return int(found[1]), int(found[1])
-    if found := BETWEEN.fullmatch(text):
-        return int(found[1]), int(found[2])
-    if found := AT_LEAST.fullmatch(text):
-        return int(found[1] or found[2]), size
+    if match := COUNT.fullmatch(text):
+        return int(match[1]), int(match[1])
+    if match := BETWEEN.fullmatch(text):
+        return int(match[1]), int(match[2])
+    if match := AT_LEAST.fullmatch(text):
+        return int(match[1] or match[2]), size
     return None
 
 
@@ -339,14 +339,14 @@ def _bounds_of_share(text: str, size: int) -> tuple[int, int] | None:
     """Return the numbers of positives whose share of a size is this one, after rounding to its
     digits.
     """
-    found = SHARE.fullmatch(text)
-    if found is None:
+    match = SHARE.fullmatch(text)
+    if match is None:
         return None
-    number = found[1].replace(",", ".")
+    number = match[1].replace(",", ".")
     digits = len(number.partition(".")[2])
     share = float(number)
     half = 0.5 * 10.0**-digits
-    if found[2]:
+    if match[2]:
         share /= 100
         half /= 100
     elif not 0 < digits < DIGITS:

@@ -183,13 +183,13 @@ def _in_groups(text: str, data: GroupData, estimator: Any) -> str:
     areas: dict[str, float] = {}
     for place, area in apart:
         areas.setdefault(sources[place], area)
-    shown = few([f"{name} ({area:.2f})" for name, area in areas.items()])
+    named = few([f"{name} ({area:.2f})" for name, area in areas.items()])
     misfit = (
         f"{text.partition(MISFIT)[0]}{MISFIT}, so they differ by more than the class, or groups "
         "break the rule"
     )
     return (
-        f"{misfit}; the columns that tell them apart best are {shown}: leave out one that says "
+        f"{misfit}; the columns that tell them apart best are {named}: leave out one that says "
         f"where a row comes from, such as by --drop {shlex.quote(next(iter(areas)))}"
     )
 

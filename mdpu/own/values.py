@@ -217,14 +217,14 @@ def without_currency(text: str) -> tuple[str, str]:
     """Return an amount of money and the sign of its currency; of any other text, itself and
     nothing.
     """
-    found = MONEY.fullmatch(text)
-    if found is None:
+    match = MONEY.fullmatch(text)
+    if match is None:
         return text, ""
-    signs = [sign for sign in (found["before"], found["behind"]) if sign]
+    signs = [sign for sign in (match["before"], match["behind"]) if sign]
     is_word = any(sign.isalpha() and sign.isupper() and sign not in CODES for sign in signs)
-    if len(signs) != 1 or is_word or not any(letter.isdigit() for letter in found["amount"]):
+    if len(signs) != 1 or is_word or not any(letter.isdigit() for letter in match["amount"]):
         return text, ""
-    return f"{found['minus'] or ''}{found['amount']}", signs[0]
+    return f"{match['minus'] or ''}{match['amount']}", signs[0]
 
 
 def _numbers_by_text(column: pd.Series) -> dict[str, float]:
@@ -397,11 +397,11 @@ class _Text:
             )
             return
         readable = max(self.readable.values(), key=len)
-        others = sorted({*self.texts} - readable, key=lambda text: -self.counts[text])
-        count = sum(self.counts[text] for text in others)
+        unreadable = sorted({*self.texts} - readable, key=lambda text: -self.counts[text])
+        count = sum(self.counts[text] for text in unreadable)
         if count > (1 - MOSTLY) * self.counts.total():
             return
-        named = few([repr(text) for text in others])
+        named = few([repr(text) for text in unreadable])
         self.doubt = (f"{count} of its values are no numbers ({named})", "--missing takes them out")
 
 

@@ -47,9 +47,9 @@ def binarize(
         "train": sign_of_class[images.train_labels],
         "test": sign_of_class[images.test_labels],
     }
-    for part, found in count_sides(labels).items():
+    for part, counts in count_sides(labels).items():
         for side in ("positive", "negative"):
-            if not found[side]:
+            if not counts[side]:
                 raise UserError(
                     f"{where}.{side}: the {part} images hold none of this side; both sides are "
                     "needed"

@@ -69,8 +69,8 @@ def missing_datasets(plan: Plan, experiment: Experiment) -> dict[str, str]:
     on others.
     """
     papers = set(published_cells()["dataset"])
-    shown = {plan.published_names[name] for name in experiment.datasets}
-    if shown.isdisjoint(papers):
+    published = {plan.published_names[name] for name in experiment.datasets}
+    if published.isdisjoint(papers):
         return {}
     return plan.titles(experiment.not_run)
 

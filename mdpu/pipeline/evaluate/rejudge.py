@@ -199,12 +199,12 @@ def _counts(verdict: np.ndarray, trials: np.ndarray) -> dict[str, Any]:
 
 def shown_readings(panel: Panel, readings: Readings, probable: Reading | None) -> Panel:
     """Return the readings that stand beside one another on the page, with equal trials."""
-    shown: list[Reading] = [readings.protocol, *readings.named.values()]
+    beside: list[Reading] = [readings.protocol, *readings.named.values()]
     if probable:
-        shown.append(probable)
+        beside.append(probable)
     for choice in CHOICES:
-        shown.extend(_readings_by(choice, readings))
-    return panel.beside(shown)
+        beside.extend(_readings_by(choice, readings))
+    return panel.beside(beside)
 
 
 def reading_counts(

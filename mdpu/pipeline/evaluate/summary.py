@@ -56,8 +56,8 @@ def titles(methods: Iterable[str]) -> str:
 
 def in_words(names: Sequence[str]) -> str:
     """Return names as a list in words."""
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def headline(

@@ -163,12 +163,12 @@ def _number_format(cells: Sequence[str]) -> str:
 
 def _cell(text: str, form: str) -> str:
     """Return a cell of a column: a number as siunitx reads it, or text, in braces among numbers."""
-    shown = escape(text)
+    cell = escape(text)
     number = NUMBER.fullmatch(text) if form else None
     if number:
-        shown = re.sub(r" \(.*", "", text).replace(",", "").replace("±", r"\pm")
+        cell = re.sub(r" \(.*", "", text).replace(",", "").replace("±", r"\pm")
         if number["diverged"]:
-            shown += rf"{{\rlap{{\textsuperscript{{{number['diverged']}}}}}}}"
+            cell += rf"{{\rlap{{\textsuperscript{{{number['diverged']}}}}}}}"
     elif form:
-        shown = f"{{{shown}}}"
-    return rf"\bfseries {shown}" if isinstance(text, Best) else shown
+        cell = f"{{{cell}}}"
+    return rf"\bfseries {cell}" if isinstance(text, Best) else cell

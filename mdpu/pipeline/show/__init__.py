@@ -132,11 +132,11 @@ def _values(spec: Mapping[str, Any], axis: str) -> list[list[Any]]:
     """Return the values of an axis that one figure would show: those of each grid, or of each
     dataset of it, and those in which several grids differ.
     """
-    given = [grid[axis] for grid in grids(spec)]
+    of_grids = [grid[axis] for grid in grids(spec)]
     lists = []
-    if len(given) > 1:
-        lists.append(list(dict.fromkeys(map(str, given))))
-    for values in given:
+    if len(of_grids) > 1:
+        lists.append(list(dict.fromkeys(map(str, of_grids))))
+    for values in of_grids:
         by_dataset = values.values() if isinstance(values, Mapping) else [values]
         lists += [value if isinstance(value, list) else [value] for value in by_dataset]
     return lists

@@ -86,11 +86,11 @@ def line_figure(accuracies: pd.DataFrame, datasets: Mapping[str, str], along: st
         axis.set_axis_off()
     for axis, (dataset, *values) in zip(axes.flat, panels, strict=False):
         of_dataset = accuracies[accuracies["dataset"] == dataset]
-        shown = of_dataset[(of_dataset[axes_of_panels] == values).all(axis=1)]
-        drawing.bands(axis, shown, methods, along)
-        _draw_controls(axis, shown, along, controls)
+        points = of_dataset[(of_dataset[axes_of_panels] == values).all(axis=1)]
+        drawing.bands(axis, points, methods, along)
+        _draw_controls(axis, points, along, controls)
         _fit_height(axis, of_dataset.groupby([*axes_of_panels, "method", along]), controls)
-        words = _setting(shown, along, with_n=along == "tuple_size" or "n" in axes_of_panels)
+        words = _setting(points, along, with_n=along == "tuple_size" or "n" in axes_of_panels)
         drawing.entitle(axis, drawing.literal(datasets[dataset]), *words)
         _label_ticks(axis, sorted(accuracies[along].unique()), along)
     for axis in axes[:, 0]:
@@ -118,10 +118,10 @@ def _arrange(
     return panels, drawing.panel_columns(len(panels))
 
 
-def _draw_controls(axis: Axes, shown: pd.DataFrame, along: str, controls: Sequence[str]) -> None:
+def _draw_controls(axis: Axes, points: pd.DataFrame, along: str, controls: Sequence[str]) -> None:
     """Draw the means of the controls as thin lines."""
     for control in controls:
-        means = shown[shown["method"] == control].groupby(along)["accuracy"].mean()
+        means = points[points["method"] == control].groupby(along)["accuracy"].mean()
         thin = {**method_style(control), "marker": "", "linewidth": 1}
         axis.plot(means.index, means, **thin, label=load_method(control).title)
 
@@ -137,9 +137,9 @@ def _fit_height(axis: Axes, points: DataFrameGroupBy[Any, Any], controls: Sequen
     drawing.share_range([axis], [*low, *high], beyond=means[is_control])
 
 
-def _setting(shown: pd.DataFrame, along: str, with_n: bool) -> list[str]:
+def _setting(points: pd.DataFrame, along: str, with_n: bool) -> list[str]:
     """Return the words of a panel's title that say its setting."""
-    size, n, prior = shown[["tuple_size", "n", "prior"]].iloc[0]
+    size, n, prior = points[["tuple_size", "n", "prior"]].iloc[0]
     words = []
     if along != "tuple_size":
         words.append(drawing.size_name(size).lower())
