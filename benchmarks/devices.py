@@ -15,7 +15,6 @@ the CPU and the precision of its run, the GPU, versions, commit and the command 
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from paired import runs_of
 
 from mdpu.pipeline.evaluate.published import PROPOSED
 from mdpu.pipeline.files import REPOSITORY, write_csv
-from mdpu.pipeline.store import Stored, read_runs, shipped_keys
+from mdpu.pipeline.store import Stored, read_runs
 
 REFERENCE = REPOSITORY / "results" / "reference"
 # epochs at the end that an accuracy averages, and at the beginning
@@ -34,19 +33,23 @@ EARLY = 3
 
 
 def pairs(place: Path) -> Iterator[tuple[Stored, Stored]]:
-    """Yield the runs of a GPU that are shipped too, each with the shipped one of another device."""
-    shipped = shipped_keys(REFERENCE / "runs")
-    on_gpu = {}
-    keys_in = defaultdict(list)
-    for run in runs_of(place):
-        if run.about["asked"]["method"] in PROPOSED and run.key in shipped:
-            on_gpu[run.key] = run
-            keys_in[shipped[run.key]].append(run.key)
+    """Yield the runs of a GPU that are shipped too, each with the shipped one of another device.
 
-    for file in sorted(keys_in):
-        for key, on_cpu in read_runs(file, keys_in[file]).items():
-            if on_cpu.about["device"] != on_gpu[key].about["device"]:
-                yield on_gpu[key], on_cpu
+    Of two shipped ones the second file's counts, as everywhere.
+    """
+    on_gpu = {}
+    for run in runs_of(place):
+        if run.about["asked"]["method"] in PROPOSED:
+            on_gpu[run.key] = run
+
+    elsewhere = {}
+    files = (REFERENCE / "runs").glob("*.parquet")
+    for file in sorted(files, key=lambda path: path.stem):  # mnist-2 behind mnist
+        for key, run in read_runs(file, on_gpu).items():
+            if run.about["device"] != on_gpu[key].about["device"]:
+                elsewhere[key] = run
+    for key, run in elsewhere.items():
+        yield on_gpu[key], run
 
 
 def compared(on_gpu: Stored, on_cpu: Stored) -> dict[str, Any]:

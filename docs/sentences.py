@@ -448,12 +448,14 @@ def own_split_numbers() -> dict[str, str]:
 
 
 def run_numbers() -> dict[str, str]:
-    """Return the precision of the headline's runs, and what a run takes."""
+    """Return the precision and the devices of the headline's runs, and what a run takes."""
     keys = [*ROW, "method"]
     runs = of_protocol(shipped("paper-reference")).merge(judged()[keys], on=keys)
     epoch = performance_tables.processor_seconds().loc["plain", "relu"]
+    on_gpu = runs["device"].str.startswith("NVIDIA")
     return {
         "float32-runs": f"{(runs['precision'] == 'float32').sum()} of the {len(runs)} runs",
+        "gpu-runs": str(on_gpu.sum()),
         "relu-epoch": f"{epoch:.2f}",
         "relu-run": f"{EPOCHS * epoch:.0f}",
     }
