@@ -56,6 +56,11 @@ def one_decimal(value: float) -> str:
     return f"{round(value, 1) + 0.0:.1f}"
 
 
+def probability(value: float) -> str:
+    """Return a probability with two decimals, or that it is too small for them."""
+    return f"{value:.2f}" if value >= 0.005 else "under 0.01"
+
+
 def in_words(reading: str) -> str:
     """Return the name of a reading in words."""
     return ", ".join(WORDS.get(departure, departure) for departure in reading.split(", "))
@@ -344,11 +349,11 @@ def numbers() -> dict[str, str]:
     found = {}
 
     for name, row in {"best": best, "protocol": usual}.items():
-        found[f"{name}-posterior"] = f"{row['posterior']:.2f}"
+        found[f"{name}-posterior"] = probability(row["posterior"])
         found[f"{name}-means-alone"] = f"{row['means_alone']:.2f}"
         found[f"{name}-no-offsets"] = f"{row['no_offsets']:.2f}"
         found[f"{name}-rms-z"] = f"{row['rms_z']:.2f}"
-    found["every-posterior"] = f"{every['posterior']:.2f}"
+    found["every-posterior"] = probability(every["posterior"])
     found["readings-of-all"] = str(len(joint_rows.loc[MOST]))
     offsets = [f"{title} {best[f'gap_{method}']:+.1f}" for method, title in METHODS.items()]
     found["best-offsets"] = ", ".join(offsets)
