@@ -112,17 +112,21 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
         plan = _plan_of(config)
         return plan, plan.find_runs(name), list(config)
 
+    plans = []
     for files in _shipped_configurations():
-        plan = _plan_of(files)
+        try:
+            plan = _plan_of(files)
+        except UserError:  # a file of config/ that somebody is still writing
+            continue
         if plan.has_runs(name):
             return plan, plan.find_runs(name), files
+        plans.append(plan)
 
     of_reading = reading_plan(run)
     if of_reading is not None:
         return of_reading, of_reading.find_runs(name), []
-    nearest = _plan_of(_shipped_configurations()[0])
     raise UserError(
-        f"{nearest.unknown_run(name)} (--config FILE names a configuration of your own)"
+        f"{plans[0].unknown_run(name)} (--config FILE names a configuration of your own)"
     )
 
 

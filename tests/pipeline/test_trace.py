@@ -131,6 +131,18 @@ def test_a_study_is_found_in_its_own_configuration():
     assert run.law == "exactly-1"
 
 
+def test_a_wrong_file_beside_the_configurations_hides_no_number(tmp_path, monkeypatch):
+    wrong = tmp_path / "mine.yaml"
+    wrong.write_text("datasets: [unheard-of]\n")
+    reference, *others = trace._shipped_configurations()
+    monkeypatch.setattr(trace, "_shipped_configurations", lambda: [reference, [wrong], *others])
+
+    plan, _, _ = trace.find("mnist/base/m3-exactly-1/n10000/prior0.4/bag-relu")
+    assert plan.config["name"] == "laws"
+    with pytest.raises(UserError, match="unheard-of"):
+        trace.find(RELU, [wrong])
+
+
 def test_the_command_that_makes_a_missing_run_has_its_configuration(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
