@@ -104,10 +104,13 @@ class Augmentation(nn.Module):
             return pictures
         reflects = torch.rand(len(pictures), 1, 1, 1) < 0.5
         reflected = torch.where(reflects, pictures.flip(3), pictures)
+        padded = nn.functional.pad(reflected, [SHIFT] * 4)
+
         height, width = pictures.shape[2:]
         top, left = torch.randint(2 * SHIFT + 1, (2,)).tolist()
-        padded = nn.functional.pad(reflected, [SHIFT] * 4)
-        return padded[:, :, top : top + height, left : left + width]
+        bottom = top + height
+        right = left + width
+        return padded[:, :, top:bottom, left:right]
 
 
 Choice = Callable[[tuple[int, ...]], nn.Module]

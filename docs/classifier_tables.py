@@ -109,11 +109,12 @@ def places() -> dict[str, str]:
     body = []
     for (way, told), of_way in pages.groupby(["way", "told"], sort=False):
         words = "told" if told else "estimated"
-        body.append([PLACES[way], words, *_holding(of_way), *_promising(of_way)])
-        body[-1].append(f"{of_way['from_places'].astype(bool).sum()} of {len(of_way)}")
+        line = [PLACES[way], words, *_holding(of_way), *_promising(of_way)]
+        line.append(f"{of_way['from_places'].astype(bool).sum()} of {len(of_way)}")
         for low, high in ENDS.values():
             width = of_way[high].clip(0, 1) - of_way[low].clip(0, 1)
-            body[-1].append(f"{100 * width.median():.0f}")
+            line.append(f"{100 * width.median():.0f}")
+        body.append(line)
 
     heads = ["groups", "prior", "holds, before, A", "before, B", "now, A", "now, B"]
     heads += ["promises more, before", "now", "seen as places", "median width, before", "now"]

@@ -60,7 +60,8 @@ class TupleData:
         _check_indices("tuples", self.tuples, 2, range(-1, n_rows))
         _check_indices("unlabeled rows", self.unlabeled, 1, range(n_rows))
         present = self.tuples >= 0
-        if not present[:, 0].all() or (present[:, 1:] > present[:, :-1]).any():
+        follows_gap = present[:, 1:] > present[:, :-1]
+        if not present[:, 0].all() or follows_gap.any():
             raise UserError("a tuple of the sample has no member, or has -1 before its last member")
 
     @classmethod

@@ -59,10 +59,12 @@ class Panel:
 
         published = list(cells[list(CELL_KEYS)].itertuples(index=False, name=None))
         tried = _readings_of(set(trials["variant"]), readings)
-        places = np.full((len(tried), len(cells)), -1)
-        for row, reading in zip(places, tried, strict=True):
-            row[:] = [place_of.get(key, -1) for key in _trial_keys(published, reading, readings)]
-        return cls(tried, cells, by_place[places])
+        places = []
+        for reading in tried:
+            keys = _trial_keys(published, reading, readings)
+            places.append([place_of.get(key, -1) for key in keys])
+        by_reading = np.array(places, dtype=int).reshape(len(tried), len(cells))
+        return cls(tried, cells, by_place[by_reading])
 
     @property
     def finished(self) -> Array:
