@@ -26,6 +26,7 @@ DOCUMENTS = (
     "README.md",
     "ARTIFACT.md",
     "docs/index.md",
+    "docs/CHECKLIST.md",
     *(
         f"docs/explanation/{name}.md"
         for name in ("article", "findings", "readings", "laws", "natural", "performance")
