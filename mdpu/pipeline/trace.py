@@ -117,6 +117,8 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
         try:
             plan = _plan_of(files)
         except UserError:  # a file of config/ that somebody is still writing
+            if not files:  # config.yaml itself, below all others
+                raise
             continue
         if plan.has_runs(name):
             return plan, plan.find_runs(name), files

@@ -143,6 +143,15 @@ def test_a_wrong_file_beside_the_configurations_hides_no_number(tmp_path, monkey
         trace.find(RELU, [wrong])
 
 
+def test_a_wrong_configuration_of_the_paper_is_told(monkeypatch):
+    def wrong(files):
+        raise UserError(f"config.yaml below {files} is wrong")
+
+    monkeypatch.setattr(trace, "_plan_of", wrong)
+    with pytest.raises(UserError, match=r"config\.yaml below \[\] is wrong"):
+        trace.find(RELU)
+
+
 def test_the_command_that_makes_a_missing_run_has_its_configuration(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
