@@ -152,11 +152,10 @@ TABLES = {
 }
 
 
-def cells() -> dict[tuple, tuple[float, float]]:
-    """Return mean and deviation of our cells, and of the paper's under the key that ends with
-    ``paper``.
+def cells(runs) -> dict[tuple, tuple[float, float]]:
+    """Return mean and deviation of the cells of our runs, and of the paper's under the key that
+    ends with ``paper``.
     """
-    runs = shipped("paper-reference", "own-split")
     ours = runs.groupby(list(CELL))["accuracy"].agg(["mean", "std"])
     found = {tuple(key): tuple(row) for key, row in zip(ours.index, ours.to_numpy(), strict=True)}
     for row in published_cells().to_dict("records"):
@@ -170,12 +169,30 @@ def cells() -> dict[tuple, tuple[float, float]]:
     return found
 
 
-def shown(cells, axes) -> str:
-    """Return a cell as text."""
+def key_of(axes) -> tuple:
+    """Return the key of a table's cell: those of the paper end with ``paper``."""
     full = {"dataset": "mnist", "variant": "base", "loss": "logistic", **axes}
     key = tuple({"n": SMALLER[full["dataset"]], **full}[axis] for axis in CELL)
-    mean, deviation = cells[(*key, "paper") if "source" in full else key]
-    return f"{mean:.1f} ± {deviation:.1f}"
+    return (*key, "paper") if "source" in full else key
+
+
+def of_cells(name: str) -> str:
+    """Return a table of cells, each by the trials that its whole row has; the row says how many."""
+    head, rows, columns = TABLES[name]
+    runs = shipped("paper-reference", "own-split")
+    trials_of = runs.groupby(list(CELL))["seed"].agg(set)
+    body = []
+    for label, axes in rows:
+        keys = [key_of({**axes, **more}) for _, more in columns]
+        ours = [trials_of[key] for key in keys if key[-1] != "paper"]
+        shown = runs
+        if ours:
+            shared = set.intersection(*ours)
+            shown = runs[runs["seed"].isin(shared)]
+            label = f"{label} ({len(shared)})"
+        known = cells(shown)
+        body.append([label, *(f"{known[key][0]:.1f} ± {known[key][1]:.1f}" for key in keys)])
+    return markdown([f"{head} (trials)", *(label for label, _ in columns)], body)
 
 
 def verdicts() -> str:
@@ -332,17 +349,7 @@ def natural() -> str:
 
 def tables() -> dict[str, str]:
     """Return every table by its name."""
-    known = cells()
-    made = {
-        name: markdown(
-            [head, *(label for label, _ in columns)],
-            [
-                [label, *(shown(known, {**axes, **more}) for _, more in columns)]
-                for label, axes in rows
-            ],
-        )
-        for name, (head, rows, columns) in TABLES.items()
-    }
+    made = {name: of_cells(name) for name in TABLES}
     made |= {"laws-mnist": laws("mnist"), "natural": natural(), "own-split": own_split()}
     made |= {"verdicts": verdicts(), "claims": claims(), "readings": readings()}
     made["article-claims"] = markdown(

@@ -49,9 +49,18 @@ class TupleData:
         return np.asarray((self.tuples >= 0).sum(axis=1))
 
     @property
+    def members(self) -> Indices:
+        """Images of the members of all tuples, one after the other."""
+        return self.tuples[self.tuples >= 0]
+
+    @property
     def is_ragged(self) -> bool:
         """Whether the tuples have several sizes."""
         return bool((self.tuples < 0).any())
+
+    def put_back(self) -> TupleData:
+        """Return the sample with the members of the tuples among the unlabeled images as well."""
+        return TupleData(self.tuples, np.append(self.unlabeled, self.members))
 
     def check(self, n_rows: int) -> None:
         """Raise `UserError` unless these are indices of `n_rows` rows, and every tuple has a

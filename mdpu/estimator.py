@@ -37,7 +37,13 @@ from mdpu.learners.student import event_prior
 from mdpu.methods import OWN_LOSS, load_method
 from mdpu.prior import PriorProfile, columns_apart, prior_of
 from mdpu.sample import Sample, without_repeats
-from mdpu.scores import Estimate, estimated_profile, estimated_risk, with_uncertain_prior
+from mdpu.scores import (
+    Estimate,
+    estimated_profile,
+    estimated_risk,
+    of_pool,
+    with_uncertain_prior,
+)
 
 __all__ = ["Choice", "MDPUClassifier", "Network", "TupleClassifier", "TupleEstimator"]
 
@@ -338,9 +344,10 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
 
     def _checked(self, X: Any, *, reset: bool, **options: Any) -> Any:
         """Return rows as scikit-learn checks them, in the types that learners take."""
-        if not reset and (ndim := getattr(X, "ndim", 1)) not in (1, self._ndim):
+        if not reset and (ndim := getattr(X, "ndim", 1)) not in (1, 1 + len(self._row_shape)):
             raise UserError(
-                f"rows have {ndim} axes, but the classifier was trained on rows with {self._ndim}; "
+                f"rows have {ndim} axes, but the classifier was trained on rows with "
+                f"{1 + len(self._row_shape)}; "
                 "give single rows, such as tuples.reshape(-1, *tuples.shape[2:])"
             )
         _check_columns(X)
@@ -366,7 +373,12 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
                 "make_column_transformer((OneHotEncoder(), columns), remainder='passthrough')"
             ) from None
         if reset:
-            self._ndim: int = len(rows.shape)
+            self._row_shape: tuple[int, ...] = tuple(rows.shape[1:])
+        elif tuple(rows.shape[1:]) != self._row_shape:
+            raise UserError(
+                f"rows have the shape {tuple(rows.shape[1:])}, but the classifier was trained on "
+                f"rows of {self._row_shape}"
+            )
         return rows
 
     @property
@@ -581,7 +593,11 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
             scores are not log-odds.
         """
         check_is_fitted(self)
-        scores = self._sign * self._scores(self._checked(X, reset=False))
+        return self._shown_scores(self._checked(X, reset=False))
+
+    def _shown_scores(self, rows: Any) -> NDArray[np.float32]:
+        """Return the scores (N,) of `decision_function` of rows that are checked."""
+        scores = self._sign * self._scores(rows)
         return (scores + self._moved + self._prior_shift()).astype(np.float32)
 
     def _prior_shift(self, asked: str | None = None) -> float:
@@ -708,8 +724,8 @@ class TupleEstimator(CallbackSupportMixin, ClassifierMixin, BaseEstimator):  # t
         check_is_fitted(self)
         check_share("level", level)
         rows, data = self._read(X, y, reset=False)
-        data = without_repeats(rows, data)
-        answers = self.predict(rows) > 0
+        data = of_pool(self, without_repeats(rows, data))
+        answers = self._shown_scores(rows) > 0
         by_prior = partial(estimated_risk, answers, data, law_of=self.law_of, level=level)
         told = self.prior_
         profile = estimated_profile(self)
@@ -747,8 +763,8 @@ class MDPUClassifier(TupleEstimator):
         Whether `fit` compares a given `prior` with its estimate, and warns if they do not fit.
     unlabeled_is : {'pool', 'remainder'}
         Whether the unlabeled rows are draws from the pool, or the rest of the pool after the tuples
-        were taken out. In the second case the members are put back, and `prior` is that of the
-        whole pool.
+        were taken out. In the second case the members are put back, also where scores are
+        estimated from groups, and `prior` is that of the whole pool.
     prior_shift : float, optional
         Prior where the classifier will be used, if it differs from that of the unlabeled rows. It
         moves the scores by the difference of the log-odds of the two priors, and can be set after

@@ -216,6 +216,10 @@ class ScoreLoss(nn.Module):
         self.process_group = process_group
         self.values: dict[int, Any] = {}
 
+    def extra_repr(self) -> str:
+        """Return the loss's parameters; a checkpoint tells losses apart by them."""
+        return f"law={self.law!r}, prior={self.prior!r}, correction={self.k!r}"
+
     def law_values(self, law: Law) -> Any:
         """Return the numbers that the loss needs of a law."""
         raise NotImplementedError
@@ -377,11 +381,17 @@ class RiskLoss(ScoreLoss):
         super().__init__(law, prior, correction, process_group)
         check_choice("scope", scope, SCOPES)
         check_choice("loss", loss, LOSSES)
+        self.scope = scope
+        self.loss = loss
         self.margin_loss = LOSSES[loss]
         self.parts = torch.tensor(SCOPES[scope], dtype=torch.float64)  # (2, 4)
         self.by_size: Tensor | None = None  # weights (M + 1, 4), once they are prepared
         if isinstance(law, Law):
             self.values_of(law.size)  # which says now that there is no such risk
+
+    def extra_repr(self) -> str:
+        """Return the loss's parameters; a checkpoint tells losses apart by them."""
+        return f"{super().extra_repr()}, scope={self.scope!r}, loss={self.loss!r}"
 
     def law_values(self, law: Law) -> Tensor:
         """Return the weights of the four terms, (4,)."""

@@ -36,6 +36,7 @@ LEAST = 1e-9  # probability of a bin
 EDGES = (0.003, 0.997)
 COARSE = 25
 FINE = 17
+AT_ONCE = 2**24  # sums over the members of tuples that are held at once, 128 MiB
 # factor of the chi-squared quantile: scores of different folds share their training tuples
 INFLATION = 1.25
 # the same where the score may be noise, as at the gate, and each pair of folds is counted twice
@@ -277,6 +278,18 @@ def log_likelihood(
 
     `laws` holds p and n: (R, 2, BINS); `weights` what `collected` returns, for each tuple size.
     """
+    per_prior = max(patterns.size * patterns.shape[1] for patterns in counts.patterns)
+    n_parts = min(len(priors), -(-len(priors) * per_prior // AT_ONCE))
+    if n_parts > 1:  # large tuples, of all priors at once, would not fit into memory
+        values = []
+        stepped = []
+        for part in np.array_split(np.arange(len(priors)), n_parts):
+            at_part = [of_size[part] for of_size in weights]
+            value, after = log_likelihood(counts, priors[part], laws[part], at_part)
+            values.append(value)
+            stepped.append(after)
+        return np.concatenate(values), np.concatenate(stepped)
+
     a = laws[:, 0] * priors[:, None]
     b = laws[:, 1] * (1 - priors[:, None])
     mixed = a + b

@@ -12,6 +12,8 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
+from mdpu.errors import UserError
+
 
 class Stream:
     """A stream of random numbers named by a seed, a purpose and any further indices.
@@ -28,6 +30,8 @@ class Stream:
     """
 
     def __init__(self, seed: int | str, purpose: str, *indices: int) -> None:
+        if not isinstance(seed, str) and seed < 0:
+            raise UserError(f"a seed is {seed}; an integer of at least 0 is needed")
         words = [*hashlib.sha256(seed.encode()).digest()] if isinstance(seed, str) else [int(seed)]
         entropy = [*words, *indices, *purpose.encode()]
         self._bits = np.random.PCG64(np.random.SeedSequence(entropy))

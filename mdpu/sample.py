@@ -133,7 +133,7 @@ class Bags:
                 raise UserError(f"the law of tuples of {law.size} is given for tuples of {size}")
             tuples = data.tuples[kind_of_tuple.ravel() == number, :size]
             parts.append(Part(tuples, law))
-        unlabeled = data.tuples[data.tuples >= 0] if complete else data.unlabeled
+        unlabeled = data.members if complete else data.unlabeled
         return cls(tuple(parts), unlabeled, complete)
 
     def select(self, tuples: Sequence[NDArray[np.bool_]], unlabeled: NDArray[np.bool_]) -> Bags:
@@ -280,6 +280,8 @@ def row_numbers(rows: Any, places: Indices | None = None) -> Indices:
     places = np.arange(rows.shape[0]) if places is None else places
     numbers: dict[int, int] = {}
     contents: Iterable[int]
+    if getattr(rows, "dtype", None) == object or isinstance(rows, pd.Series):  # such as texts
+        rows = pd.DataFrame(np.asarray(rows).reshape(len(rows), -1))
     if isinstance(rows, pd.DataFrame):
         contents = pd.util.hash_pandas_object(rows.iloc[places], index=False).tolist()
     elif sparse.issparse(rows):
@@ -329,7 +331,7 @@ def without_repeats(rows: Any, data: TupleData) -> TupleData:
     left.
     """
     identity = np.full(rows.shape[0], -1)
-    places = np.unique(np.append(data.tuples[data.tuples >= 0], data.unlabeled))
+    places = np.unique(np.append(data.members, data.unlabeled))
     identity[places] = row_numbers(rows, places)
     return _without_copies(data, identity)
 
@@ -337,7 +339,7 @@ def without_repeats(rows: Any, data: TupleData) -> TupleData:
 def _without_copies(data: TupleData, identity: Indices) -> TupleData:
     """Do what `without_repeats` says; `identity` (N,) is equal for equal rows."""
     unlabeled = identity[data.unlabeled]
-    members = identity[data.tuples[data.tuples >= 0]]
+    members = identity[data.members]
     numbers = int(identity.max()) + 1
     counts = np.bincount(unlabeled, minlength=numbers)
     of_members = np.bincount(members, minlength=numbers)

@@ -203,6 +203,16 @@ def with_uncertain_prior(
     return estimates
 
 
+def of_pool(classifier: Any, sample: TupleData) -> TupleData:
+    """Return a sample whose unlabeled rows are draws at the classifier's prior: where they are what
+    the tuples left of a pool, the members are put back.
+
+    Intervals take tuples and unlabeled rows as independent. A member that is among both moves
+    nearly all estimates less than that, so they are rather too wide.
+    """
+    return sample.put_back() if classifier.unlabeled_is == "remainder" else sample
+
+
 def estimated_profile(classifier: Any, prior: float | None = None) -> PriorProfile | None:
     """Return the prior's estimate of a classifier that has one, if no other prior is given."""
     is_given = prior is not None or getattr(classifier, "prior", 0.5) is not None
@@ -302,7 +312,7 @@ def _read_scores(
     if np.ndim(y) != 1:
         X, y = join_groups(X, y)
     X = X if hasattr(X, "shape") else np.asarray(X)
-    sample = without_repeats(X, sample_of(np.asarray(y)))
+    sample = of_pool(classifier, without_repeats(X, sample_of(np.asarray(y))))
     # refuses one that is not fitted
     scores = np.asarray(estimator.decision_function(X), np.float64)
     return (
@@ -574,7 +584,7 @@ def least_cost_threshold(
     share = _share(classifier, sizes, used_prior)
     unlabeled = np.sort(scores[sample.unlabeled])
     candidates = np.unique(
-        np.concatenate([scores[sample.tuples[sample.tuples >= 0]], unlabeled, [scores.min() - 1]])
+        np.concatenate([scores[sample.members], unlabeled, [scores.min() - 1]])
     )
     member_yes = 1 - _members_below(scores, sample, candidates, "right")
     unlabeled_yes = 1 - np.searchsorted(unlabeled, candidates, "right") / len(unlabeled)

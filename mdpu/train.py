@@ -159,7 +159,8 @@ def train(
         returns true, this epoch is the last one.
     checkpoint : Path, optional
         Where unfinished training is written, not more often than every `checkpoint_seconds`, and
-        resumed from.
+        resumed from by the same training. A loss or network that is a module is known by its
+        ``repr``, a function by its address, so another process begins its training anew.
 
     Raises
     ------

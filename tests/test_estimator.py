@@ -43,7 +43,14 @@ from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier, Network, TupleClassifier
 from mdpu.law import Law
 from mdpu.losses import TupleLoss
-from mdpu.scores import TupleKFold, estimated_risk, negative_bag_risk, negative_risk, suspicious
+from mdpu.scores import (
+    TupleKFold,
+    estimated_risk,
+    negative_bag_risk,
+    negative_risk,
+    scores_without_labels,
+    suspicious,
+)
 from mdpu.settings import Settings, Task
 from mdpu.threads import one_thread
 from mdpu.train import train
@@ -618,8 +625,25 @@ def test_a_frame_with_missing_values_keeps_its_names(table):
 
     assert list(classifier.feature_names_in_) == PIXELS
     assert np.mean(classifier.predict(new) == table.test_labels) > 0.8
+    with without_warnings():
+        classifier.score(frame, groups)
     with pytest.raises(ValueError, match="feature names"):
         classifier.predict(new.rename(columns={"pixel 0": "zzz"}))
+
+
+def test_pictures_of_another_width_are_refused(digits):
+    classifier = quick().fit(digits.images, digits.sample)
+    with pytest.raises(UserError, match=r"\(8, 6\).*\(8, 8\)"):
+        classifier.predict(digits.images[:, :, :6])
+
+
+def test_unlabeled_rows_that_are_all_alike_end_in_no_fault():
+    tuples = np.random.default_rng(0).normal(size=(60, 3, 2))
+    classifier = TupleClassifier(
+        0.4, law=(0, 1, 0, 0), learner="linear", compare_prior=False, random_state=0
+    )
+    classifier.fit(tuples, np.ones((100, 2)))
+    assert np.isfinite(classifier.decision_function(tuples[0])).all()
 
 
 def test_a_network_takes_the_gaps_of_a_table_and_refuses_those_of_pictures(table, digits):
@@ -715,6 +739,20 @@ def test_of_a_remainder_the_members_are_put_back(table):
     of_pool.fit(table.rows, TupleData(table.sample.tuples, pool))
 
     same_scores(of_remainder, of_pool, table.rows)
+
+
+def test_of_a_remainder_the_members_are_put_back_where_it_is_judged(table):
+    pool = np.concatenate([table.sample.unlabeled, table.sample.tuples.ravel()])
+    of_remainder = quick(unlabeled_is="remainder").fit(table.rows, table.sample)
+    of_pool = quick().fit(table.rows, TupleData(table.sample.tuples, pool))
+    left = join_groups(table.tuples, table.unlabeled)
+    whole = join_groups(table.tuples, table.rows[pool])
+
+    assert of_remainder.risk_estimate(*left) == of_pool.risk_estimate(*whole)
+    judged = scores_without_labels(of_remainder, *left)
+    for name, estimate in scores_without_labels(of_pool, *whole).items():
+        assert judged[name].value == pytest.approx(estimate.value)
+        assert judged[name].low == pytest.approx(estimate.low)
 
 
 @pytest.fixture(scope="module")

@@ -90,6 +90,17 @@ def test_the_likelihood_is_that_of_all_label_vectors(law):
     assert values[0] == pytest.approx(expected)
 
 
+def test_priors_that_are_taken_in_parts_have_the_same_likelihood(monkeypatch):
+    law = DOMINANT[3]
+    counts = expected_counts(law, 0.4)
+    priors, starts = starting_laws(counts, np.linspace(0.2, 0.6, 7))
+    weights = [collected([law] * len(priors), priors)]
+    whole = log_likelihood(counts, priors, starts, weights)
+    monkeypatch.setattr(prior_module, "AT_ONCE", 500)
+    for part, expected in zip(log_likelihood(counts, priors, starts, weights), whole, strict=True):
+        np.testing.assert_allclose(part, expected)
+
+
 @pytest.mark.parametrize("law", [DOMINANT[2], DOMINANT[3], ONE])
 @pytest.mark.parametrize("prior", [0.1, 0.35, 0.7])
 def test_em_climbs_to_the_maximum_of_another_optimiser(law, prior):

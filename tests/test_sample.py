@@ -144,6 +144,14 @@ def test_equal_rows_have_equal_numbers(contents, kind):
     assert row_numbers(rows).tolist() == expected
 
 
+@pytest.mark.parametrize("kind", [list, lambda texts: np.array(texts, object), pd.Series])
+def test_equal_texts_have_equal_numbers(kind):
+    texts = kind(["good", "bad", "go" + "od", ""])
+    rows = texts if hasattr(texts, "shape") else np.asarray(texts)
+    assert row_numbers(rows).tolist() == [0, 1, 0, 2]
+    assert row_numbers(rows, np.array([3, 1])).tolist() == [0, 1]
+
+
 def values_at(rows, places):
     chosen = rows[places]
     if sparse.issparse(chosen):

@@ -103,6 +103,7 @@ class Scored:
         self.data = (self.tuples, self.unlabeled)
         self.classifier = SimpleNamespace(
             prior_=prior,
+            unlabeled_is="pool",
             law_of=laws.get,
             _prior_shift=lambda asked: 0.0,
             decision_function=lambda rows: np.asarray(rows)[:, 0] - CUT,

@@ -422,6 +422,36 @@ def test_a_file_of_another_training_or_a_damaged_one_is_not_used(change, tmp_pat
     assert_same(trained.history, train_blobs("relu", seeds=[3], **anew)[0].history)
 
 
+def test_a_training_with_another_loss_begins_anew(tmp_path):
+    law = Law.dominant(2)
+    options = {"checkpoint": tmp_path / "run.pt", "checkpoint_seconds": 0.0}
+    samples = [draw_sample()]
+    first = RiskLoss(law, 0.4, None, loss="squared")
+    with pytest.raises(Killed):
+        train_blobs(
+            "relu", samples, [3], loss=first, on_epoch_end=kill_after(2), **options
+        )
+
+    others = [
+        RiskLoss(law, 0.4, "abs", loss="squared"),
+        RiskLoss(law, 0.4, None, loss="logistic"),
+        RiskLoss(law, 0.4, None, "part", loss="squared"),
+        RiskLoss(law, 0.3, None, loss="squared"),
+        RiskLoss(Law.exactly(2, 1).broken(0.1), 0.4, None, loss="squared"),
+    ]
+    assert len({repr(loss) for loss in [first, *others]}) == 6
+    epochs = []
+    train_blobs(
+        "relu",
+        samples,
+        [3],
+        loss=others[0],
+        on_epoch_end=lambda epoch, rows: epochs.append(epoch),
+        **options,
+    )
+    assert epochs == [1, 2, 3, 4]
+
+
 def test_it_is_written_not_more_often_than_asked_for_and_never_half(tmp_path, monkeypatch):
     path = tmp_path / "run.pt"
     with pytest.raises(Killed):

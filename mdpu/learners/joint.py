@@ -23,6 +23,7 @@ from mdpu.randomness import Stream
 from mdpu.sample import Bags
 
 Floats = NDArray[np.float64]
+SMALLEST = float(np.finfo(float).tiny)  # a large group with its exact count has a q near it
 PIN = 0.3  # weight of the divergence of the model's prior from the given one
 
 
@@ -84,7 +85,7 @@ def posteriors(weights: Floats, scores: Floats) -> tuple[Floats, Floats]:
     """
     r = expit(scores)
     q, given_positive, _ = member_sums(weights, r, expit(-scores))
-    q = np.maximum(q, TINY)
+    q = np.maximum(q, SMALLEST)
     return q, r * given_positive / q[..., None]
 
 
@@ -117,7 +118,7 @@ class JointObjective:
         self._groupings = groupings
         self._rates = [part.law.rate(prior) for part in bags.parts]
         self._weights = [weights_at(part.law, prior) for part in bags.parts]
-        if min(self._rates) < TINY:
+        if not bags.complete and min(self._rates) < SMALLEST:
             raise UserError(f"at prior {prior} the law collects no group; check law and prior")
         self.regroup()
 

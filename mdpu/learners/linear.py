@@ -304,6 +304,8 @@ def _directions(
     the leading eigenvector, and that of the members' mean.
     """
     width = whiten.shape[1]
+    if not width:  # all unlabeled rows are alike
+        return []
     moment = np.zeros((width, width))
     first = np.zeros(width)
     for part in bags.parts:

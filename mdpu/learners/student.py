@@ -40,11 +40,13 @@ class Trees(HistGradientBoostingClassifier):  # type: ignore[misc]
 
     A student sees each row twice, with weights that add up to 1, so both are the same bins. From
     weights scikit-learn 1.9 finds the ends of bins one by one, which takes minutes for 2,000
-    columns.
+    columns. It also refuses a column without any value, which says nothing and is made constant.
     """
 
     def _bin_data(self, X: Any, *weights: Any, is_training_data: bool) -> Any:
         """Return the bins of rows; a scikit-learn without this step does not call it."""
+        if is_training_data:
+            X = np.where(np.isnan(X).all(axis=0), 0.0, X)
         return super()._bin_data(X, *[None] * len(weights), is_training_data=is_training_data)
 
 

@@ -54,7 +54,7 @@ def fit_groups(
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; name a folder")
-    data = read_groups(source, group, **options)
+    data = read_groups(source, group, drop=drop, **options)
     rule = replace(data.rule or Rule(), dominant=parameters.pop("dominant", "positive"))
     data = with_columns(with_rule(data, rule), drop)
     print(data.account, data.report, sep="\n", file=sys.stderr)

@@ -165,6 +165,7 @@ def read_groups(
     law: str | None = None,
     count: str | None = None,
     label: str | None = None,
+    drop: Sequence[str] = (),
     **reading: Any,
 ) -> GroupData:
     """Return the rows and groups of a source, with an account of what was read and a report.
@@ -194,6 +195,8 @@ def read_groups(
     label : str, optional
         A column that says whether each group keeps the law, 1 or 0, as bags of multiple-instance
         learning are labelled.
+    drop : sequence of str
+        Columns that training leaves out. They stay as they are written, whatever is in doubt.
     **reading
         How tables are read, where they do not tell: ``sep``, the separator; ``decimal``, the
         decimal sign; ``encoding``; ``missing``, texts that stand for a missing value, in columns of
@@ -201,6 +204,8 @@ def read_groups(
         empty; ``dates``, ``day-first`` or ``month-first``; ``sheet``, the title of a sheet of
         .xlsx, or its place from 1.
     """
+    if not group or not (isinstance(group, str) or all(isinstance(name, str) for name in group)):
+        raise UserError(f"group is {group!r}; name a column, or several")
     if count is not None and label is not None:
         raise UserError(f"count is {count!r} and label is {label!r}; give one of them")
     statement = label if count is None else count
@@ -210,6 +215,7 @@ def read_groups(
         table=table,
         file=file,
         size=size,
+        text=drop,
         statement=statement,
         reading=make_reading(reading),
     )
@@ -291,7 +297,7 @@ def read_rows(
     """Return what a source holds, as `read_groups` reads it, with ids if `group` is given.
 
     Columns of `text` stay text, even where all values look like numbers. `needed` are columns that
-    a table must have. `statement` is a column that says something of each group, and is none of the
+    a table must have; if there are any, the others stay text. `statement` is a column that says something of each group, and is none of the
     rows'. Pictures get the `mode` ``L`` or ``RGB``, or without it that of all.
     """
     reading = reading or Reading()
@@ -320,6 +326,8 @@ def _read_rows_of_table(
     ids = GroupNames.of(table.frame, keys, reading)
     statement = _statement(table.frame, statements, keys)
     features = table.frame.drop(columns=[*keys, *statements])
+    if needed:
+        text = [*text, *(name for name in features if str(name) not in needed)]
     rows, notes = tidy(features, reading, text, table.separator)
 
     columns = [Column(str(key), "group", False) for key in keys]
@@ -464,14 +472,20 @@ def _read_npz(path: Path, group: str | None) -> tuple[NDArray[Any], NDArray[Any]
                 f"{path}: {name} is {array.dtype} of shape {array.shape}; finite rows (N, d), or "
                 "pictures"
             )
-    if group is None and "rows" in held:
+    if group is None:
+        if "rows" not in held:
+            raise UserError(f"{path} holds {', '.join(held)}, but no array rows")
         return held["rows"], np.empty(0)
-    if group is not None and {"tuples", "unlabeled"} <= held.keys():
+    if {"tuples", "unlabeled"} <= held.keys():
         rows, groups = join_groups(held["tuples"], held["unlabeled"])
         return rows, np.where(groups == UNLABELED, UNLABELED, groups // SIZES)
     if not {"rows", group} <= held.keys() or len(held["rows"]) != len(held[group]):
         raise UserError(
             f"{path} holds {', '.join(held)}; rows and {group} of one length are needed, or tuples"
+        )
+    if held[group].ndim != 1:
+        raise UserError(
+            f"{path}: {group} has the shape {held[group].shape}; one name for each row is needed"
         )
     return held["rows"], held[group]
 

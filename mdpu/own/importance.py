@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from mdpu.data import Indices
+from mdpu.errors import UserError
 from mdpu.own.groups import take_rows
 from mdpu.own.judges import CountedJudge, Judge
 
@@ -69,12 +71,20 @@ def column_importance(
     parts_of: dict[str, list[int]],
     judge: Judge | CountedJudge,
 ) -> pd.DataFrame:
-    """Return by how much the AUC of each fold falls where a column is permuted."""
-    if not parts_of:
+    """Return by how much the AUC of each fold falls where a column is permuted.
+
+    A fold whose groups say nothing of an AUC, as all of them are negative, is left out.
+    """
+    lost = []
+    for model, held in models:
+        rows_held = take_rows(rows, held)
+        try:
+            auc = judge.auc_of(model, rows_held, groups[held])
+        except UserError:
+            continue
+        lost.append(_lost(model, rows_held, parts_of, auc))
+    if not parts_of or not lost:
         return pd.DataFrame({"column": [], "loss": [], "low": [], "high": []})
-    lost = [
-        _lost(model, take_rows(rows, held), groups[held], parts_of, judge) for model, held in models
-    ]
     low = np.min(lost, axis=0)
     mean = np.mean(lost, axis=0)
     high = np.max(lost, axis=0)
@@ -84,12 +94,10 @@ def column_importance(
 def _lost(
     model: Any,
     rows: Any,
-    groups: Indices,
     parts_of: dict[str, list[int]],
-    judge: Judge | CountedJudge,
+    auc: Callable[[Any], float],
 ) -> list[float]:
     """Return the AUC on held-out rows less that with each column permuted, its parts alike."""
-    auc = judge.auc_of(model, rows, groups)
     whole = auc(model.decision_function(rows))
     values = np.array(rows)
     order = np.random.default_rng(0).permutation(len(values))

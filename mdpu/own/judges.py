@@ -42,7 +42,7 @@ class Judge:
 
     def error(self, held_out: NDArray[np.float64]) -> scores.Estimate:
         """Return the error rate, as `risk_estimate` does."""
-        sample = sample_of(self.groups)
+        sample = scores.of_pool(self.classifier, sample_of(self.groups))
         profile = scores.estimated_profile(self.classifier)
         law_of = self.classifier.law_of
 
@@ -74,7 +74,7 @@ class Judge:
         """
         held = HeldOut(
             validation.scores,
-            sample_of(self.groups),
+            scores.of_pool(self.classifier, sample_of(self.groups)),
             self.classifier.law_of,
             error,
             self.classifier.prior_,

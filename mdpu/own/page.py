@@ -162,6 +162,9 @@ def _member(data: GroupData, place: int, headings: list[str]) -> dict[str, Any]:
 
 
 def _picture(pixels: Any, rows: Any) -> str:
+    """Return a picture for the page; of channels that are no colours, the first is shown."""
+    if pixels.ndim == 3 and pixels.shape[-1] not in (3, 4):
+        pixels = pixels[..., 0]
     if pixels.dtype != np.uint8:
         pixels = np.uint8(255 * (pixels - rows.min()) / (np.ptp(rows) or 1))
     stream = io.BytesIO()

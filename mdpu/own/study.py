@@ -116,6 +116,11 @@ def _check(data: GroupData, rule: Rule, parameters: dict[str, Any]) -> None:
         raise UserError(
             f"{len(data.names)} groups are too few; {2 * FOLDS} or more are needed to hold some out"
         )
+    if 0 < data.report.distinct_unlabeled < FOLDS:
+        raise UserError(
+            f"{data.report.distinct_unlabeled} different unlabeled rows are too few; as many as "
+            "there are groups are needed to learn from"
+        )
     asked = [parameters.get(name) for name in ("prior", "guess_prior", "positive_by")]
     rule.check_identified(data.sizes.tolist(), asked[0], bool(asked[1]), asked[2])
 

@@ -117,6 +117,25 @@ def at_least_two(size):
     return Law.at_least(size, 2)
 
 
+@pytest.mark.parametrize(("size", "count"), [(20, 20), (60, 3), (100, 90)])
+def test_large_groups_with_exact_counts_have_their_share_as_posterior(size, count):
+    """The probability of the count may be below 1e-17."""
+    weights = np.array(Law.exactly(size, count).weights)
+    _, posterior = posteriors(weights, np.zeros((1, size)))
+    np.testing.assert_allclose(posterior, count / size)
+
+    bags = Bags.of(
+        TupleData(np.arange(size)[None], np.arange(size)),
+        Law.dominant,
+        (np.array([count]), np.array([count])),
+        complete=True,
+    )
+    objective = JointObjective(bags, 0.5, size, Stream(0, "groups"))
+    scores = np.full(size, logit(0.2))
+    _, gradient = objective(scores)
+    np.testing.assert_allclose(gradient, numeric_gradient(objective, scores), atol=1e-4)
+
+
 def test_a_constant_score_of_the_prior_has_the_loss_of_a_coin():
     tuples = np.arange(12).reshape(4, 3)
     data = TupleData(tuples, np.arange(12, 20))

@@ -223,6 +223,15 @@ def test_missing_values_and_outliers_do_no_harm():
         assert data.accuracy(scores) > 0.9
 
 
+@pytest.mark.parametrize("known", [0, 1])
+def test_a_column_with_a_value_in_no_row_or_one_does_no_harm(known):
+    data = dominant_pairs()
+    empty = np.full((len(data.rows), 1), np.nan)
+    empty[:known] = 1.0
+    scores = scores_on(np.hstack([data.rows, empty]), Student().learn, data)
+    assert data.accuracy(scores) > 0.9
+
+
 @pytest.mark.parametrize("width", [96, 600])
 def test_columns_of_one_value_change_nothing_however_many(width):
     data = dominant_pairs()

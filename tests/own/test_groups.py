@@ -278,3 +278,34 @@ def test_arrays_of_another_shape_are_refused(tmp_path):
     np.savez(path, rows=np.ones(3), group=[0, 0, -1])
     with pytest.raises(UserError, match="shape"):
         read_groups(path)
+
+
+def test_names_in_an_array_of_two_axes_are_refused(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, rows=np.ones((3, 2)), group=[[0], [0], [-1]])
+    with pytest.raises(UserError, match=r"\(3, 1\)"):
+        read_groups(path)
+
+
+def test_new_arrays_without_rows_are_refused(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, tuples=np.ones((3, 2, 2)), unlabeled=np.ones((3, 2)))
+    with pytest.raises(UserError, match="no array rows"):
+        read_rows(path)
+
+
+@pytest.mark.parametrize("group", [0, [], "", [1]])
+def test_a_group_that_names_no_column_is_refused(group):
+    with pytest.raises(UserError, match="name a column"):
+        read_groups(frame(), group)
+
+
+def test_a_column_that_is_left_out_may_be_in_doubt(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("group,x,when\na,1,03/01/2025\na,2,04/02/2025\n,3,05/03/2025\n")
+    with pytest.raises(UserError, match="when"):
+        read_groups(path)
+
+    assert read_groups(path, drop=["when"]).rows["x"].tolist() == [1, 2, 3]
+    new = read_rows(path, needed=["x"])
+    assert new.rows["when"].tolist() == ["03/01/2025", "04/02/2025", "05/03/2025"]

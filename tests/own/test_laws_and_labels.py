@@ -16,6 +16,7 @@ from mdpu.law import Law
 from mdpu.own.counted import Counted
 from mdpu.own.groups import read_groups
 from mdpu.own.rules import Rule
+from mdpu.own.study import study_groups
 from mdpu.pipeline import cli
 from mdpu.pipeline.files import read_csv
 from mdpu.saving import load, save
@@ -223,6 +224,18 @@ def test_scores_from_counts_have_the_truth_in_their_intervals(known):
             inside[name] += estimate.low <= truth[name] <= estimate.high
     for name in truth:
         assert inside[name] >= 45
+
+
+def test_a_fold_without_a_group_of_one_kind_says_nothing_of_columns():
+    """Four negative groups of forty are in four folds of five at most."""
+    generator = np.random.default_rng(0)
+    positive = np.repeat(np.arange(40) >= 4, 4)
+    frame = pd.DataFrame({"size": generator.normal(size=160) + 3 * positive})
+    frame["bag"] = np.repeat([f"bag {number}" for number in range(40)], 4)
+    frame["label"] = positive.astype(int)
+    data = read_groups(frame, "bag", label="label", law="at-least-1")
+    study = study_groups(data, learner="linear", curve_parts=(1,), random_state=0)
+    assert study.importance["loss"].item() > 0.1
 
 
 def test_groups_that_are_all_alike_tell_nothing():

@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from mdpu import scores
 from mdpu.data import UNLABELED
+from mdpu.errors import UserError
 from mdpu.estimator import MDPUClassifier, Network
 from mdpu.own import page as own
 from mdpu.own import study as studies
@@ -333,6 +334,23 @@ def test_a_folder_of_pictures_becomes_a_classifier(tmp_path):
     answers = read_csv(out)
     assert answers["file"][3] == "003.png"
     assert np.mean(answers["answer"] == TEST_LABELS) > 0.9
+
+
+def test_pictures_of_one_channel_are_shown(tmp_path):
+    images, labels = draw_blobs("own", 700)
+    positive = np.flatnonzero(labels > 0)[:120].reshape(60, 2)
+    path = tmp_path / "pictures.npz"
+    np.savez(path, tuples=images[positive][..., None], unlabeled=images[500:620][..., None])
+    options = ["--prior", "0.4", "--learner", "linear", "--out", str(tmp_path / "model")]
+    assert cli.main(["fit", str(path), *options]) == 0
+    assert 'class="thumb"' in (tmp_path / "model" / "page.html").read_text()
+
+
+def test_few_different_unlabeled_rows_end_in_one_sentence(made):
+    frame, _ = people()
+    data = read_groups(frame.head(3 * GROUPS + 4), "team")
+    with pytest.raises(UserError, match="4 different unlabeled rows"):
+        study_groups(data, prior=0.4)
 
 
 # -- in a browser ---------------------------------------------------------------------------------
