@@ -280,7 +280,8 @@ def row_numbers(rows: Any, places: Indices | None = None) -> Indices:
     places = np.arange(rows.shape[0]) if places is None else places
     numbers: dict[int, int] = {}
     contents: Iterable[int]
-    if getattr(rows, "dtype", None) == object or isinstance(rows, pd.Series):  # such as texts
+    is_of_objects = isinstance(rows, np.ndarray) and rows.dtype.hasobject
+    if is_of_objects or isinstance(rows, pd.Series):  # such as texts
         rows = pd.DataFrame(np.asarray(rows).reshape(len(rows), -1))
     if isinstance(rows, pd.DataFrame):
         contents = pd.util.hash_pandas_object(rows.iloc[places], index=False).tolist()

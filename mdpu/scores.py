@@ -583,9 +583,7 @@ def least_cost_threshold(
     sizes = sample.sizes
     share = _share(classifier, sizes, used_prior)
     unlabeled = np.sort(scores[sample.unlabeled])
-    candidates = np.unique(
-        np.concatenate([scores[sample.members], unlabeled, [scores.min() - 1]])
-    )
+    candidates = np.unique(np.concatenate([scores[sample.members], unlabeled, [scores.min() - 1]]))
     member_yes = 1 - _members_below(scores, sample, candidates, "right")
     unlabeled_yes = 1 - np.searchsorted(unlabeled, candidates, "right") / len(unlabeled)
     recall, false_alarms = _rates(member_yes, unlabeled_yes, share, used_prior)

@@ -428,9 +428,7 @@ def test_a_training_with_another_loss_begins_anew(tmp_path):
     samples = [draw_sample()]
     first = RiskLoss(law, 0.4, None, loss="squared")
     with pytest.raises(Killed):
-        train_blobs(
-            "relu", samples, [3], loss=first, on_epoch_end=kill_after(2), **options
-        )
+        train_blobs("relu", samples, [3], loss=first, on_epoch_end=kill_after(2), **options)
 
     others = [
         RiskLoss(law, 0.4, "abs", loss="squared"),

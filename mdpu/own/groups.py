@@ -297,8 +297,9 @@ def read_rows(
     """Return what a source holds, as `read_groups` reads it, with ids if `group` is given.
 
     Columns of `text` stay text, even where all values look like numbers. `needed` are columns that
-    a table must have; if there are any, the others stay text. `statement` is a column that says something of each group, and is none of the
-    rows'. Pictures get the `mode` ``L`` or ``RGB``, or without it that of all.
+    a table must have; if there are any, the others stay text. `statement` is a column that says
+    something of each group, and is none of the rows'. Pictures get the `mode` ``L`` or ``RGB``, or
+    without it that of all.
     """
     reading = reading or Reading()
     keys = [group] if isinstance(group, str) else [*(group or ())]
@@ -327,7 +328,7 @@ def _read_rows_of_table(
     statement = _statement(table.frame, statements, keys)
     features = table.frame.drop(columns=[*keys, *statements])
     if needed:
-        text = [*text, *(name for name in features if str(name) not in needed)]
+        text = [*text, *(name for name in map(str, features) if name not in needed)]
     rows, notes = tidy(features, reading, text, table.separator)
 
     columns = [Column(str(key), "group", False) for key in keys]

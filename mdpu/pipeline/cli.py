@@ -298,7 +298,11 @@ def _verify_arguments(command: Parser) -> None:
 def _add_source(command: Parser) -> None:
     """Add the files that a classifier reads, and how they are read."""
     add = command.add_argument
-    add("source", help="A table (.csv, .tsv, .xlsx, .parquet), .npz, or a folder of pictures.")
+    add(
+        "source",
+        help="A table (.csv, .tsv, .txt or these as .gz, .xlsx, .parquet), .npz, or a folder of "
+        "pictures.",
+    )
     add("--table", type=Path, metavar="FILE", help="Groups of pictures that lie together.")
     add("--file", default="file", metavar="COLUMN", help="The table's column of file names.")
     add(
@@ -323,7 +327,8 @@ def _add_source(command: Parser) -> None:
     add(
         "--sheet",
         metavar="NAME",
-        help="The sheet of an .xlsx file, by its name or place; default: the first.",
+        help="The sheet of an .xlsx file, by its name or place; default: the first that has the "
+        "columns asked for.",
     )
     add("--fill", action="store_true", help="Read names of groups downwards, below merged cells.")
 
