@@ -11,13 +11,15 @@ Accuracies are in percent, mean and deviation over trials.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import classifier_tables
 import colour_tables
+import pandas as pd
 import performance_tables
 import reading_tables
 import sentences
-from rows import JUDGED, ROOT, TITLES, markdown, read, shipped, with_interval
+from rows import JUDGED, ROOT, TITLES, around, markdown, read, shipped, with_interval
 
 from mdpu.pipeline.evaluate.published import published_cells
 
@@ -125,7 +127,7 @@ TABLES = {
     ),
     "told": (
         "given prior",
-        crossed(named("abs", "relu-part", "bag-relu", "bag-em", "bag-free"), HALVES),
+        crossed(named("relu", "abs", "relu-part", "bag-relu", "bag-em", "bag-free"), HALVES),
         [(label, {"variant": variant}) for label, variant in TOLD.items()],
     ),
     "broken": (
@@ -152,46 +154,49 @@ TABLES = {
 }
 
 
-def cells(runs) -> dict[tuple, tuple[float, float]]:
-    """Return mean and deviation of the cells of our runs, and of the paper's under the key that
-    ends with ``paper``.
+@cache
+def accuracies() -> dict[tuple, pd.Series]:
+    """Return the accuracies of each of our cells by seed."""
+    runs = shipped("paper-reference", "own-split")
+    return {key: rows.set_index("seed")["accuracy"] for key, rows in runs.groupby(list(CELL))}
+
+
+@cache
+def of_paper() -> dict[tuple, tuple[float, float]]:
+    """Return mean and deviation of the paper's cells under the keys of ours, also of its best
+    method.
     """
-    ours = runs.groupby(list(CELL))["accuracy"].agg(["mean", "std"])
-    found = {tuple(key): tuple(row) for key, row in zip(ours.index, ours.to_numpy(), strict=True)}
+    found = {}
     for row in published_cells().to_dict("records"):
         key = {**row, "variant": "base", "loss": "logistic"}
         value = row["published_mean"], row["published_std"]
         own = (name for name, (_, published) in OWN.items() if published == row["dataset"])
         for dataset in (row["dataset"], f"{row['dataset']}-a-i", *own):
             best = tuple({**key, "dataset": dataset, "method": "best"}[axis] for axis in CELL)
-            found[(*(({**key, "dataset": dataset})[axis] for axis in CELL), "paper")] = value
-            found[(*best, "paper")] = max(value, found.get((*best, "paper"), value))
+            found[tuple({**key, "dataset": dataset}[axis] for axis in CELL)] = value
+            found[best] = max(value, found.get(best, value))
     return found
 
 
 def key_of(axes) -> tuple:
-    """Return the key of a table's cell: those of the paper end with ``paper``."""
+    """Return the key of a table's cell."""
     full = {"dataset": "mnist", "variant": "base", "loss": "logistic", **axes}
-    key = tuple({"n": SMALLER[full["dataset"]], **full}[axis] for axis in CELL)
-    return (*key, "paper") if "source" in full else key
+    return tuple({"n": SMALLER[full["dataset"]], **full}[axis] for axis in CELL)
 
 
 def of_cells(name: str) -> str:
     """Return a table of cells, each by the trials that its whole row has; the row says how many."""
     head, rows, columns = TABLES[name]
-    runs = shipped("paper-reference", "own-split")
-    trials_of = runs.groupby(list(CELL))["seed"].agg(set)
     body = []
     for label, axes in rows:
         keys = [key_of({**axes, **more}) for _, more in columns]
-        ours = [trials_of[key] for key in keys if key[-1] != "paper"]
-        shown = runs
-        if ours:
-            shared = set.intersection(*ours)
-            shown = runs[runs["seed"].isin(shared)]
-            label = f"{label} ({len(shared)})"
-        known = cells(shown)
-        body.append([label, *(f"{known[key][0]:.1f} ± {known[key][1]:.1f}" for key in keys)])
+        if "source" in axes:
+            values = [of_paper()[key] for key in keys]
+            body.append([label, *(f"{mean:.1f} ± {deviation:.1f}" for mean, deviation in values)])
+            continue
+        ours = [accuracies()[key] for key in keys]
+        shared = sorted(set.intersection(*(set(cell.index) for cell in ours)))
+        body.append([f"{label} ({len(shared)})", *(around(cell.loc[shared]) for cell in ours)])
     return markdown([f"{head} (trials)", *(label for label, _ in columns)], body)
 
 

@@ -36,7 +36,7 @@ LEAST = 1e-9  # probability of a bin
 EDGES = (0.003, 0.997)
 COARSE = 25
 FINE = 17
-AT_ONCE = 2**24  # sums over the members of tuples that are held at once, 128 MiB
+AT_ONCE = 2**24  # sums over the members of tuples that several priors may hold at once
 # factor of the chi-squared quantile: scores of different folds share their training tuples
 INFLATION = 1.25
 # the same where the score may be noise, as at the gate, and each pair of folds is counted twice

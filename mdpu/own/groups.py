@@ -204,8 +204,7 @@ def read_groups(
         empty; ``dates``, ``day-first`` or ``month-first``; ``sheet``, the title of a sheet of
         .xlsx, or its place from 1.
     """
-    if not group or not (isinstance(group, str) or all(isinstance(name, str) for name in group)):
-        raise UserError(f"group is {group!r}; name a column, or several")
+    _check_group(group)
     if count is not None and label is not None:
         raise UserError(f"count is {count!r} and label is {label!r}; give one of them")
     statement = label if count is None else count
@@ -238,6 +237,15 @@ def read_groups(
     if law is None and statement is None:
         return data
     return with_rule(data, _make_rule(law, read.statement, label is not None, groups, names))
+
+
+def _check_group(group: Any) -> None:
+    """Raise `UserError` unless a group is a name of a column, or several."""
+    names = [group]
+    if np.iterable(group) and not isinstance(group, str):
+        names = [*group]
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise UserError(f"group is {group!r}; name a column, or several")
 
 
 def with_rule(data: GroupData, rule: Rule) -> GroupData:

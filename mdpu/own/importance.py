@@ -75,6 +75,10 @@ def column_importance(
 
     A fold whose groups say nothing of an AUC, as all of them are negative, is left out.
     """
+    nothing = pd.DataFrame({"column": [], "loss": [], "low": [], "high": []})
+    if not parts_of:
+        return nothing
+
     lost = []
     for model, held in models:
         rows_held = take_rows(rows, held)
@@ -83,8 +87,8 @@ def column_importance(
         except UserError:
             continue
         lost.append(_lost(model, rows_held, parts_of, auc))
-    if not parts_of or not lost:
-        return pd.DataFrame({"column": [], "loss": [], "low": [], "high": []})
+    if not lost:
+        return nothing
     low = np.min(lost, axis=0)
     mean = np.mean(lost, axis=0)
     high = np.max(lost, axis=0)

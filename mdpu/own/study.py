@@ -118,8 +118,8 @@ def _check(data: GroupData, rule: Rule, parameters: dict[str, Any]) -> None:
         )
     if 0 < data.report.distinct_unlabeled < FOLDS:
         raise UserError(
-            f"{data.report.distinct_unlabeled} different unlabeled rows are too few; as many as "
-            "there are groups are needed to learn from"
+            f"{data.report.distinct_unlabeled} different unlabeled rows are too few; give as "
+            "many as there are groups"
         )
     asked = [parameters.get(name) for name in ("prior", "guess_prior", "positive_by")]
     rule.check_identified(data.sizes.tolist(), asked[0], bool(asked[1]), asked[2])

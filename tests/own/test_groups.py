@@ -294,7 +294,7 @@ def test_new_arrays_without_rows_are_refused(tmp_path):
         read_rows(path)
 
 
-@pytest.mark.parametrize("group", [0, [], "", [1]])
+@pytest.mark.parametrize("group", [0, 4, [], "", [1]])
 def test_a_group_that_names_no_column_is_refused(group):
     with pytest.raises(UserError, match="name a column"):
         read_groups(frame(), group)
