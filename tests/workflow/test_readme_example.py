@@ -56,7 +56,8 @@ def test_its_table_has_readmes_numbers(made):
     cells = read_csv(made / MADE[1]).set_index(["method", "prior"])
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     for method in PROPOSED:
-        row = re.search(rf"^\| `{method}` \| (.*) \|$", readme, re.MULTILINE)
-        pairs = row[1].split(" | ")[:3]
+        row = re.search(rf"^\| `{method}` \((\d+)\) \| (.*) \|$", readme, re.MULTILINE)
+        pairs = row[2].split(" | ")[:3]
         ours = [cells.loc[(method, prior)] for prior in ("0.4", "0.5", "0.6")]
         assert pairs == [f"{cell['mean']:.1f} ± {cell['std']:.1f}" for cell in ours]
+        assert {int(row[1])} == {int(cell["trials"]) for cell in ours}
