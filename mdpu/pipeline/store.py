@@ -22,6 +22,7 @@ from pyarrow import parquet
 
 from mdpu.errors import UserError
 from mdpu.files import atomic
+from mdpu.methods import load_method
 from mdpu.pipeline.files import digest
 
 if TYPE_CHECKING:
@@ -55,6 +56,13 @@ class Stored:
         """Return a run that has just been trained."""
         facts = json.loads(json.dumps({"asked": dict(asked), **about, "sha256": checksum(history)}))
         return cls(digest(facts["asked"]), history, facts)
+
+    @property
+    def precision(self) -> str:
+        """Precision of the training's matrix products; ``float32`` for a method that has none."""
+        if not load_method(self.about["asked"]["method"]).trains_network:
+            return "float32"
+        return str(self.about["precision"])
 
 
 def checksum(history: pd.DataFrame) -> str:

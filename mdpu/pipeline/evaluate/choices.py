@@ -24,6 +24,8 @@ from mdpu.pipeline.store import Stored
 Reading = Mapping[str, str]  # the value of each choice, by name
 
 PROTOCOL = "protocol"  # the reading, and the training, without departures
+# of a trial, beside the axes of its run
+TRIAL_COLUMNS = ("accuracy", "first_epoch", "last_epoch", "epochs", "precision")
 MOST_DEPARTURES = 2  # of a reading whose training is looked for among the runs
 
 
@@ -178,12 +180,11 @@ class Readings:
         choice ``epochs``.
 
         `methods` are the paper's; what a scope or a loss puts in the place of one counts too. A row
-        has the axes of its run, ``epochs``, ``accuracy``, missing if the run diverged, and
-        ``precision``.
+        has the axes of its run and `TRIAL_COLUMNS`; ``accuracy`` is missing if the run diverged.
         """
         by_axes = self.find_runs(runs, methods)
         if not by_axes:
-            return pd.DataFrame(columns=[*AXES, "epochs", "accuracy", "precision"])
+            return pd.DataFrame(columns=[*AXES, *TRIAL_COLUMNS])
 
         measures = ["epoch", "accuracy", "true_positive_rate", "true_negative_rate"]
         keys = pd.DataFrame(list(by_axes), columns=list(AXES))
@@ -195,17 +196,26 @@ class Readings:
         trials = pd.concat(reported, ignore_index=True)
 
         rows = trials[list(AXES)].itertuples(index=False, name=None)
-        return trials.assign(precision=[by_axes[row].about["precision"] for row in rows])
+        precisions = [by_axes[row].precision for row in rows]
+        return trials.assign(precision=precisions)[[*AXES, *TRIAL_COLUMNS]]
 
     def find_runs(
-        self, runs: Iterable[Stored], methods: Collection[str] = PROPOSED
+        self,
+        runs: Iterable[Stored],
+        methods: Collection[str] = PROPOSED,
+        own: Collection[str] = (),
     ) -> dict[tuple[Any, ...], Stored]:
-        """Return the runs that a reading asks for by the values of `AXES`; if a trial has two, that
-        in float32.
+        """Return the runs that a reading asks for by the values of `AXES`.
+
+        If a trial has two, that whose key is among `own` counts, otherwise that in float32.
         """
+
+        def precedence(run: Stored) -> tuple[bool, bool]:
+            return run.key not in own, run.precision != "float32"
+
         counted = {*methods, *self._replacing_methods()}
         by_axes: dict[tuple[Any, ...], Stored] = {}
-        for run in sorted(runs, key=lambda run: run.about["precision"] != "float32"):
+        for run in sorted(runs, key=precedence):
             axes = self.axes(run.about["asked"])
             if axes and axes["method"] in counted:
                 by_axes.setdefault(tuple(axes.values()), run)

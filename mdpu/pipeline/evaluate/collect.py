@@ -83,16 +83,17 @@ def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
     """Return the accuracy of every row of the metrics in percent.
 
     `test_prior` is ``natural`` for the test set as it is, ``matched`` for the test set reweighted
-    to the training prior.
+    to the training prior. The name of a method may have its loss: ``ure.hinge``.
     """
     accuracy = metrics["accuracy"]
     if test_prior == "matched":
         prior = metrics["prior"].astype(float)
         positive = prior * metrics["true_positive_rate"]
         accuracy = positive + (1 - prior) * metrics["true_negative_rate"]
-        is_unnamed = {name: load_method(name).unnamed for name in metrics["method"].unique()}
+        methods = metrics["method"].str.split(".").str[0]
+        is_unnamed = {name: load_method(name).unnamed for name in methods.unique()}
         better = np.maximum(accuracy, 1 - accuracy)
-        accuracy = accuracy.mask(metrics["method"].map(is_unnamed), better)
+        accuracy = accuracy.mask(methods.map(is_unnamed), better)
     return 100 * accuracy
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pandas as pd
 
-from mdpu.methods import load_method
 from mdpu.pipeline.config import Config
 from mdpu.pipeline.evaluate.choices import Readings
 from mdpu.pipeline.evaluate.collect import collect, find_runs, run_accuracies, summarize
@@ -18,7 +17,7 @@ from mdpu.pipeline.files import REPOSITORY, write_csv, write_table
 from mdpu.pipeline.plan import AXES, Plan, Run
 from mdpu.pipeline.store import Stored
 
-PROVENANCE = ("device", "precision", "date")  # facts that a stored run carries
+PROVENANCE = ("device", "precision", "date")  # of a run's training
 
 
 def write_collection(
@@ -80,12 +79,15 @@ def describe_runs(
 
 
 def _origin(run: Run, stored: Stored) -> dict[str, Any]:
-    """Return the axes of a run, its name and key, and the `PROVENANCE` that it carries."""
-    origin = {**vars(run), "run": run.name, "key": stored.key}
-    origin |= {name: stored.about.get(name, "") for name in PROVENANCE}
-    if not load_method(run.method).trains_network:
-        origin["precision"] = "float32"  # which is that of matrix products: it has none
-    return origin
+    """Return the axes of a run, its name and key, and its `PROVENANCE`."""
+    return {
+        **vars(run),
+        "run": run.name,
+        "key": stored.key,
+        "device": stored.about.get("device", ""),
+        "precision": stored.precision,
+        "date": stored.about.get("date", ""),
+    }
 
 
 def reading_names(runs: Iterable[tuple[Stored, Path]], config: Config) -> dict[str, str]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.choices import Reading, Readings
-from mdpu.pipeline.evaluate.collect import spread_evenly, summarize
+from mdpu.pipeline.evaluate.collect import reported_accuracy, spread_evenly, summarize
 from mdpu.pipeline.evaluate.comparison import JUDGED, NOT_RUN, count_verdicts
 from mdpu.pipeline.evaluate.exported import DECIMALS, exported
 from mdpu.pipeline.evaluate.known import best_power, held_out
@@ -36,6 +36,8 @@ def is_compared(plan: Plan) -> bool:
     readings = Readings(plan.config)
     if readings.changed_protocol(readings.protocol) != plan.config["protocol"]:
         return False
+    if plan.config["protocol"]["training"]["prior_offset"]:
+        return False  # no reading gives a method a wrong prior
 
     cells = published_cells()
     published = set(_row_keys(cells[cells["method"].isin(PROPOSED)]))
@@ -104,6 +106,7 @@ def place_name(row: Mapping[Any, Any]) -> str:
 def shown_runs(
     trials: pd.DataFrame,
     runs: Mapping[tuple[Any, ...], Stored],
+    test_prior: str,
 ) -> dict[str, dict[str, list[Any]]]:
     """Return the runs behind the trials of all readings, by training and by the name of their cell.
 
@@ -113,6 +116,8 @@ def shown_runs(
         As `Readings.read_trials` returns them.
     runs : mapping
         As `Readings.find_runs` returns them.
+    test_prior : str
+        As for `mdpu.pipeline.evaluate.collect.reported_accuracy`.
 
     Returns
     -------
@@ -125,25 +130,26 @@ def shown_runs(
     shown: dict[str, dict[str, list[Any]]] = {}
     for values, rows in trials.groupby(list(AXES), sort=True):
         axes: dict[str, Any] = dict(zip(AXES, values, strict=True))
-        run = _shown_run(rows, runs[values])
+        run = _shown_run(rows, runs[values], test_prior)
         cells = shown.setdefault(axes["variant"], {})
         of_cell = cells.setdefault(place_name(axes), [])
         of_cell.append({"seed": int(axes["seed"]), **run})
     return shown
 
 
-def _shown_run(rows: pd.DataFrame, run: Stored) -> dict[str, Any]:
+def _shown_run(rows: pd.DataFrame, run: Stored, test_prior: str) -> dict[str, Any]:
     """Return what `shown_runs` says of a run, by its rows of the trials."""
-    history = run.history["accuracy"].to_numpy()
+    epochs = run.history.assign(prior=rows["prior"].iloc[0], method=rows["method"].iloc[0])
+    history = reported_accuracy(epochs, test_prior).to_numpy()
     curve = history[spread_evenly(len(history))]
     return {
         "accuracies": dict(zip(rows["epochs"], map(_percent, rows["accuracy"]), strict=True)),
         "key": run.key,
         "device": run.about.get("device"),
-        "precision": run.about["precision"],
+        "precision": run.precision,
         "day": str(run.about.get("date"))[:10],
         "epochs": len(history),
-        "curve": [_percent(100 * value, 1) for value in curve],
+        "curve": [_percent(value, 1) for value in curve],
     }
 
 
@@ -244,6 +250,8 @@ def most_probable(
     fewest_readings = min(len(compared.readings), len(held.readings))
     if is_covered.sum() < FEWEST_CELLS or fewest_readings < 2:
         return None
+    if _in_common(compared) < TRIALS or _in_common(held) < TRIALS + 2:
+        return None  # readings whose seeds differ
 
     with one_thread():
         power = best_power(held, held_out(held, TRIALS))
@@ -260,6 +268,11 @@ def most_probable(
         "compared": len(compared.readings),
         **(reading_counts(equal, reading, rule) or {}),
     }
+
+
+def _in_common(panel: Panel) -> int:
+    """Return how many trials all readings of a panel have."""
+    return panel.trials.shape[2]
 
 
 def places_tried(panel: Panel) -> list[int]:
@@ -317,7 +330,8 @@ def write_readings(
     stored: list[Stored] = []
     for file in files:
         stored.extend(read_runs(file).values())
-    runs = readings.find_runs(stored, METHODS)
+    own = {str(plan.key(run)) for run in plan.runs}
+    runs = readings.find_runs(stored, METHODS, own)
     every_trial = readings.read_trials(runs.values(), METHODS)
     trials = judged_trials(plan, readings, every_trial)
     write_csv(statistics(trials), csv)
@@ -331,7 +345,7 @@ def write_readings(
         "best": probable,
         "literal": reading_counts(equal, readings.named["literal"], rule),
         "tried": len(places_tried(panel)),
-        "runs": shown_runs(trials, runs),
+        "runs": shown_runs(trials, runs, plan.protocol.reporting["test_prior"]),
     }
     write_json(json, facts)
 

@@ -2,6 +2,8 @@
 best reading.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from mdpu.pipeline.evaluate.rejudge import (
     judged_trials,
     most_probable,
     places_tried,
+    shown_runs,
     statistics,
 )
 from mdpu.pipeline.job import asked
@@ -37,6 +40,7 @@ def plan_of(**values):
 def test_a_plan_is_judged_under_readings_if_it_runs_numbers_of_the_paper_by_the_protocol():
     assert is_compared(plan_of())
     assert not is_compared(plan_of(protocol="{reporting: {average_last: 5}}"))
+    assert not is_compared(plan_of(protocol="{training: {prior_offset: 0.02}}"))
     siamese = "{experiments: {table2: {method: [siamese]}}}"
     assert not is_compared(plan_of(definitions=siamese))
     assert not is_compared(plan_of(experiments="[figure4]", axes="{loss: [hinge]}"))
@@ -78,6 +82,48 @@ def test_of_a_plans_own_cells_its_seeds_count_and_all_of_other_trainings():
         "last": 90,
         "best": 90,
     }
+
+
+def test_without_a_run_of_any_reading_there_are_no_statistics():
+    trials = READINGS.read_trials([])
+    rows = statistics(judged_trials(plan_of(definitions=FEW), READINGS, trials))
+    assert rows.empty
+
+
+def test_a_plans_own_run_counts_and_of_other_runs_that_in_float32():
+    plan = plan_of(definitions=FEW, axes="{seed: [1]}")
+    (exact,) = runs_of(plan)
+    lower = Stored("lower", exact.history, {**exact.about, "precision": "bfloat16"})
+    (other,) = READINGS.find_runs([lower, exact]).values()
+    assert other is exact
+    (own,) = READINGS.find_runs([exact, lower], own=["lower"]).values()
+    assert own is lower
+
+
+def test_a_trial_has_the_accuracy_that_the_protocol_reports():
+    definitions = "{experiments: {table2: {method: [ure, kmeans], prior: [0.4]}}}"
+    matched = plan_of(
+        definitions=definitions,
+        axes="{seed: [1]}",
+        protocol="{reporting: {test_prior: matched}}",
+    )
+    readings = Readings(matched.config)
+    methods = ["ure", "kmeans"]
+    runs = readings.find_runs(map(with_bad_rates, runs_of(matched)), methods)
+    trials = readings.read_trials(runs.values(), methods)
+    shown = shown_runs(trials, runs, "matched")["protocol"]
+    prior = 0.4
+    accuracy = 100 * (prior * 0.1 + (1 - prior) * 0.2)
+    for method, expected in (("ure", accuracy), ("kmeans", 100 - accuracy)):
+        assert set(trials.query("method == @method")["accuracy"].round(6)) == {expected}
+        ((run,),) = [runs for name, runs in shown.items() if name.endswith(f"/{method}")]
+        assert set(run["curve"]) == {round(expected, 1)}
+
+
+def with_bad_rates(run):
+    """Return a run with true rates of 0.1 and 0.2 in each epoch."""
+    history = run.history.assign(true_positive_rate=0.1, true_negative_rate=0.2)
+    return Stored(run.key, history, run.about)
 
 
 def panel(gaps, seeds=5):
@@ -133,6 +179,15 @@ def test_the_best_reading_is_the_one_whose_trials_are_the_papers():
     assert found["numbers"] == 36
     assert most_probable(panel(GAPS, seeds=2), five, READINGS, RULE) is None
     assert most_probable(three, three, READINGS, RULE) is None
+
+
+def test_no_reading_is_the_best_where_too_few_seeds_are_those_of_all():
+    trials = panel(GAPS, seeds=10).trials
+    trials[0, :, :5] = np.nan
+    trials[1:, :, 6:] = np.nan
+    apart = replace(panel(GAPS), trials=trials)
+    assert most_probable(apart, panel(GAPS), READINGS, RULE) is None
+    assert most_probable(panel(GAPS, seeds=3), apart, READINGS, RULE) is None
 
 
 def test_the_specification_curve_has_a_column_for_each_reading_and_a_row_for_each_number():
