@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from mdpu.errors import UserError
 from mdpu.pipeline.config import known, load_config, merge
 from mdpu.pipeline.evaluate.collect import collect, find_runs, summarize
 from mdpu.pipeline.evaluate.comparison import compare
@@ -29,7 +30,6 @@ class Apart:
 
     plan: Plan
     metrics: pd.DataFrame
-    summary: pd.DataFrame
     runs: pd.DataFrame
     comparison: pd.DataFrame
     figures: Path
@@ -71,14 +71,26 @@ class Apart:
 def apart_plan(plan: Plan) -> Plan | None:
     """Return the plan of the configuration that a plan's page shows apart, None if there is none.
 
-    It is reported and judged like the plan itself.
+    It is reported and judged like the plan itself. Raises `UserError` if its runs are not shipped.
     """
     name = plan.config.get("apart")
     if not name:
         return None
     known(name, [file.stem for file in resource("config").glob("*.yaml")], "config key apart")
-    shared = {key: plan.config[key] for key in ("comparison", "protocol", "results_dir", "shipped")}
-    return Plan(merge(load_config([resource(f"config/{name}.yaml")]), shared))
+    shared = {
+        "comparison": plan.config["comparison"],
+        "protocol": {"reporting": plan.protocol.reporting},
+        "results_dir": plan.config["results_dir"],
+    }
+    plan_apart = Plan(merge(load_config([resource(f"config/{name}.yaml")]), shared))
+    not_shipped = [cell for cell in plan_apart.cells if plan_apart.to_train(cell)]
+    if not_shipped:
+        raise UserError(
+            f"config key apart: {len(not_shipped)} of {len(plan_apart.cells)} cells of "
+            f"config/{name}.yaml have runs that are not shipped, the first of them "
+            f"{not_shipped[0]}; name a configuration whose runs are"
+        )
+    return plan_apart
 
 
 def apart_files(plan: Plan) -> list[Path]:
@@ -98,9 +110,8 @@ def read_apart(plan: Plan) -> Apart | None:
     stored_runs = find_runs(plan_apart, apart_files(plan))
     metrics = collect(stored_runs)
     runs = describe_runs(plan_apart, metrics, stored_runs)
-    summary = summarize(runs)
     comparison = compare(
-        summary, plan_apart.published_names, config["comparison"], plan_apart.readings
+        summarize(runs), plan_apart.published_names, config["comparison"], plan_apart.readings
     )
     figures = REPOSITORY / Path(config["shipped"]).parent / config["name"]
-    return Apart(plan_apart, metrics, summary, runs, comparison, figures)
+    return Apart(plan_apart, metrics, runs, comparison, figures)

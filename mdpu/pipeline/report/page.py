@@ -201,7 +201,10 @@ def _results(plan: Plan, shown: Sections) -> dict[str, Any]:
     apart = read_apart(plan)
     if apart:
         parts.append(Part(apart.plan, apart.comparison, apart.runs, apart.metrics))
-        grid_apart = verdict_grid(apart.plan, apart.comparison)
+        grid_apart = {
+            **verdict_grid(apart.plan, apart.comparison),
+            "about": apart.plan.config.get("about"),
+        }
         shown["apart"] = apart.sections()
 
     claims = claims_section(folder / "claims.json", folder / "claims_cases.csv")

@@ -6,10 +6,11 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 
-from mdpu.pipeline.config import load_config
+from mdpu.errors import UserError
+from mdpu.pipeline.config import load_config, merge
 from mdpu.pipeline.files import REPOSITORY, read_csv
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.report.apart import read_apart
+from mdpu.pipeline.report.apart import apart_plan, read_apart
 from mdpu.pipeline.report.html import figure
 from mdpu.pipeline.report.page import environment
 
@@ -60,6 +61,22 @@ def test_what_is_shown_apart_are_the_shipped_tables_and_figures():
 
 def test_a_plan_without_another_configuration_shows_nothing_apart():
     assert read_apart(Plan(load_config())) is None
+
+
+@pytest.mark.parametrize(
+    "changes", [{"shipped": None}, {"protocol": {"training": {"epochs": 50}}}, {"apart": "laws"}]
+)
+def test_what_is_shown_apart_does_not_depend_on_how_the_page_s_own_runs_are_trained(changes):
+    reference = load_config([REPOSITORY / "config/reference.yaml"])
+    plan = apart_plan(Plan(merge(reference, changes)))
+    assert plan.config["name"] == changes.get("apart", "own-split")
+    assert plan.cells and not any(map(plan.to_train, plan.cells))
+
+
+def test_only_a_configuration_whose_runs_are_shipped_is_shown_apart():
+    plan = Plan(merge(load_config(), {"apart": "quick"}))
+    with pytest.raises(UserError, match="config key apart"):
+        apart_plan(plan)
 
 
 def text_of(element):
