@@ -141,9 +141,8 @@ def test_sentences_about_cifar_10_are_of_its_runs():
     assert set(runs["last_epoch"]) == {100}
     assert set(runs["precision"]) == {"tf32"}
     assert len(runs) == 9
-    dataset = load_config([REPOSITORY / "config" / "own-split.yaml"])["definitions"]["datasets"][
-        "own-cifar-10"
-    ]
+    own_split = load_config([REPOSITORY / "config" / "own-split.yaml"])
+    dataset = own_split["definitions"]["datasets"]["own-cifar-10"]
     training, test = (sum(dataset["counts"][part].values()) for part in ("train", "test"))
     assert f"{training:,} training images" in dataset["title"]
     findings = TEXTS["docs/explanation/findings.md"]
@@ -151,8 +150,8 @@ def test_sentences_about_cifar_10_are_of_its_runs():
         f"It has {training:,} of the 50,000 training images and {test:,} of the 10,000 test images."
         in findings
     )
-    for name in ("docs/explanation/article.md", "report/sections/apart.html.j2"):
-        assert f"{training:,} of its 50,000 training" in TEXTS[name]
+    for said in (TEXTS["docs/explanation/article.md"], own_split["about"]):
+        assert f"{training:,} of its 50,000 training" in said
 
 
 def test_sentences_about_the_forecasts_of_cifar_10_are_of_the_rows():

@@ -77,7 +77,7 @@ def missing_datasets(plan: Plan, experiment: Experiment) -> dict[str, str]:
 
 def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows without those of a dataset as the paper states it that were also run as its
-    numbers imply.
+    numbers imply; if several datasets stand for one number, those of the first.
 
     ``dataset`` is ours, ``published_dataset`` the row of the paper that it is compared with. They
     are the same in the reading that the paper states, unless ``reading`` names one of images in
@@ -91,7 +91,11 @@ def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
     twice = rows.assign(own_split=own_split).duplicated(keys, keep=False)
     renamed = rows["dataset"] != rows["published_dataset"]
     implied = renamed & (~own_split | reading.str.endswith(IMPLIED))
-    return rows[~twice | implied]
+    chosen = (~twice | implied).to_numpy()
+
+    once = rows[chosen]
+    of_number = once.assign(own_split=own_split[chosen]).groupby(keys, dropna=False, sort=False)
+    return once[once["dataset"] == of_number["dataset"].transform("first")]
 
 
 def beside_published(cells: pd.DataFrame, published_names: Mapping[str, str]) -> pd.DataFrame:

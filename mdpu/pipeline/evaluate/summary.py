@@ -68,12 +68,12 @@ def headline(
 
     `verification` is what `mdpu.pipeline.evaluate.verify.verify` returns, if numbers are expected.
     """
-    official, apart = _proposed_run(comparison)
-    if len(official):
-        return f"Of the {len(official)} numbers of the paper that were run, {_counted(official)}."
-    if len(apart):
-        numbers = f"the {len(apart)} numbers of the paper that were run in a split of our own"
-        return f"Of {numbers}, {_counted(apart)}."
+    run = counted(comparison).query("method in @PROPOSED")
+    if len(run):
+        numbers = f"the {len(run)} numbers of the paper that were run"
+        if run["reading"].str.startswith(OWN_SPLIT).all():
+            numbers += " in a split of our own"
+        return f"Of {numbers}, {_in_verdicts(run)}."
     what = titles(dict.fromkeys(summary["method"]))
     if verification and verification["cells"]:
         within = f"{verification['within']} of {verification['cells']} expected numbers confirmed"
@@ -83,43 +83,51 @@ def headline(
 
 def scope(comparison: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
     """Return which numbers of the paper the headline counts; nothing if none was run."""
-    official, apart = _proposed_run(comparison)
-    counted = official if len(official) else apart
-    if counted.empty:
+    run = counted(comparison).query("method in @PROPOSED")
+    if run.empty:
         return ""
 
     published = published_cells().query("method in @PROPOSED")
-    datasets = f"{counted['published_dataset'].nunique()} of {published['dataset'].nunique()}"
-    least = counted["trials"].min()
-    most = counted["trials"].max()
+    datasets = f"{run['published_dataset'].nunique()} of {published['dataset'].nunique()}"
+    least = run["trials"].min()
+    most = run["trials"].max()
     trials = f"{most:.0f} trials" if least == most else f"{least:.0f} to {most:.0f} trials"
     of_paper = f"The paper has {len(published)} numbers of {titles(PROPOSED)}"
     of_ours = f"These, in {trials} each, are on {datasets} datasets"
-    return f"{of_paper}. {of_ours}: {_read_as(counted, titles_by_name)}."
+    return f"{of_paper}. {of_ours}: {_read_as(run, titles_by_name)}."
 
 
 def scope_apart(comparison: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
     """Return how the numbers came out that were run in a split of our own; nothing if the headline
     counts them.
     """
-    official, apart = _proposed_run(comparison)
+    official, apart = _by_split(comparison)
+    apart = apart.query("method in @PROPOSED")
     if apart.empty or official.empty:
         return ""
     datasets = _read_as(apart, titles_by_name)
     split = "in our own split into training and test images, and counted apart"
-    return f"Of {datasets}, {len(apart)} numbers were run {split}: {_counted(apart)}."
+    return f"Of {datasets}, {len(apart)} numbers were run {split}: {_in_verdicts(apart)}."
 
 
-def _proposed_run(comparison: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the comparisons of the paper's methods that were run: on the paper's split, and on our
-    own.
+def counted(comparison: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparisons that were run and count: of images in the paper's split, each number
+    in one reading; those in a split of our own if there are no others.
     """
-    run = in_one_reading(were_run(comparison)).query("method in @PROPOSED")
+    official, apart = _by_split(comparison)
+    return official if len(official) else apart
+
+
+def _by_split(comparison: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the comparisons that were run, each number in one reading: of images in the paper's
+    split, and in our own.
+    """
+    run = in_one_reading(were_run(comparison))
     is_apart = run["reading"].str.startswith(OWN_SPLIT)
     return run[~is_apart], run[is_apart]
 
 
-def _counted(run: pd.DataFrame) -> str:
+def _in_verdicts(run: pd.DataFrame) -> str:
     """Return how many numbers have each verdict, as a part of a sentence."""
     counts = count_verdicts(run["verdict"], JUDGED)
     unsure = f"{counts[CLOSE]} close, {counts[INCONCLUSIVE]} inconclusive"
@@ -144,7 +152,7 @@ def verdict_counts(comparison: pd.DataFrame) -> list[dict[str, Any]]:
     """Return for each method that was run its title, family, number of comparisons, and counts by
     verdict.
     """
-    run = in_one_reading(were_run(comparison))
+    run = counted(comparison)
     rows = []
     for method in (*PROPOSED, *BASELINES):
         of_method = run[run["method"] == method]
@@ -172,7 +180,7 @@ def lines(
 
     `cells` are those of the tables; `beyond` is the section of the methods beyond the paper.
     """
-    run = in_one_reading(were_run(comparison))
+    run = counted(comparison)
     sentences = [
         Line(_differences(run, PROPOSED), "comparisons", {"family": "paper"}),
         Line(_differences(run, BASELINES), "comparisons", {"family": "baseline"}),

@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from mdpu.pipeline.evaluate.published import in_one_reading
-from mdpu.pipeline.evaluate.summary import verdict_counts, were_run
+from mdpu.pipeline.evaluate.summary import counted, verdict_counts
 
 SPAN = 8.0  # points to each side; what lies beyond is drawn at the edge
 # of a panel, in its own units
@@ -27,7 +26,7 @@ def forest_panels(comparison: pd.DataFrame) -> list[dict[str, Any]]:
     and ``beyond``, the side on which the difference leaves the panel (-1, 0 or 1). A cell without a
     difference has no mark.
     """
-    run = in_one_reading(were_run(comparison))
+    run = counted(comparison)
     panels = []
     for panel in verdict_counts(comparison):
         rows = run[run["method"] == panel["method"]].dropna(subset="difference")

@@ -21,10 +21,10 @@ from mdpu.pipeline.evaluate.comparison import (
     REPRODUCED,
 )
 from mdpu.pipeline.evaluate.exported import DECIMALS
-from mdpu.pipeline.evaluate.published import NUMERALS, family, in_one_reading, published_cells
+from mdpu.pipeline.evaluate.published import NUMERALS, family, published_cells
 from mdpu.pipeline.evaluate.rejudge import place_name
 from mdpu.pipeline.evaluate.shipped import variant_of
-from mdpu.pipeline.evaluate.summary import were_run
+from mdpu.pipeline.evaluate.summary import counted, were_run
 from mdpu.pipeline.files import read_csv, read_json
 from mdpu.pipeline.plan import CELL, Plan, cell_name
 
@@ -334,7 +334,7 @@ def _numbers_run(comparisons: Sequence[pd.DataFrame]) -> list[dict[Any, Any]]:
     first table.
     """
     first, *apart = map(were_run, comparisons)
-    is_counted = first.index.isin(in_one_reading(first).index)
+    is_counted = first.index.isin(counted(first).index)
     tables = [first.assign(counted=is_counted)]
     tables += [table.assign(counted=False) for table in apart]
     rows: list[dict[Any, Any]] = pd.concat(tables).to_dict("records")

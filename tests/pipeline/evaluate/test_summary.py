@@ -5,7 +5,14 @@ import pytest
 
 from mdpu.pipeline.evaluate.comparison import compare
 from mdpu.pipeline.evaluate.published import BASELINES, PROPOSED, published_summary
-from mdpu.pipeline.evaluate.summary import headline, lines, scope, scope_apart, verdict_counts
+from mdpu.pipeline.evaluate.summary import (
+    counted,
+    headline,
+    lines,
+    scope,
+    scope_apart,
+    verdict_counts,
+)
 
 RULE = {"level": 0.95, "margin": 1.0, "wider_margin": 2.0}
 LETTERS = {"emnist-letters": "emnist-letters", "emnist-letters-a-i": "emnist-letters"}
@@ -67,10 +74,20 @@ def test_images_in_another_split_are_counted_apart_and_in_one_reading():
     assert apart.startswith(
         "Of emnist-balanced (read as own-digits), 36 numbers were run in our own split"
     )
+    assert {row["compared"] for row in verdict_counts(run)} == {12}
+    assert [line.text for line in lines(run, [], CELLS)] == [
+        line.text for line in lines(run.query("dataset == 'mnist'"), [], CELLS)
+    ]
     alone = compared({}, {"own": "emnist-balanced"}, readings)
     assert "36 numbers of the paper that were run in a split of our own, " in headline(alone, CELLS)
     assert scope(alone, {}).endswith("are on 1 of 7 datasets: emnist-balanced.")
     assert scope_apart(alone, {}) == ""
+
+
+def test_of_two_datasets_of_ones_own_that_stand_for_one_number_the_first_counts():
+    run = compared({"relu": 40.0}, {"first": "mnist", "second": "mnist"})
+    assert headline(run, CELLS).startswith("Of the 36 numbers of the paper that were run, ")
+    assert set(counted(run)["dataset"]) == {"first"}
 
 
 @pytest.mark.parametrize(
