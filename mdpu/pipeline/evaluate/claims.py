@@ -9,7 +9,7 @@ histories nor other losses: a claim that evidence cannot speak to has no cases.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,19 +121,30 @@ def proposed(cells: Frame) -> Frame:
 
 
 def with_printed_ramp(evidence: Evidence) -> Frame:
-    """Return the cells of URE, ReLU and ABS with each loss of Table I as printed."""
+    """Return the cells of URE, ReLU and ABS with each loss of Table I as printed, by equal
+    trials.
+    """
     cells = proposed(evidence.every_loss)
-    return cells[cells["loss"] != "usual-ramp"]
+    return evidence.with_equal_trials(cells[cells["loss"] != "usual-ramp"], "loss")
 
 
 def with_usual_ramp(evidence: Evidence) -> Frame:
     """Return the cells of URE, ReLU and ABS with each loss of Table I, the usual ramp loss in place
-    of the printed one, where it was run.
+    of the printed one, where it was run, by equal trials.
     """
     cells = proposed(evidence.every_loss)
     losses = cells.groupby(other_keys("loss"))["loss"]
     has_usual = losses.transform(lambda names: (names == "usual-ramp").any()).astype(bool)
-    return cells[has_usual & (cells["loss"] != "ramp")]
+    return evidence.with_equal_trials(cells[has_usual & (cells["loss"] != "ramp")], "loss")
+
+
+def beside_base(evidence: Evidence, variants: Collection[str]) -> Frame:
+    """Return the cells of URE, ReLU and ABS under some variants beside the protocol's, by equal
+    trials.
+    """
+    cells = proposed(evidence.cells)
+    compared = cells[cells["variant"].isin([*variants, BASE])]
+    return pairs_of(evidence.with_equal_trials(compared, "variant"), "variant", variants, BASE)
 
 
 def corrected(evidence: Evidence) -> Frame:
@@ -422,8 +433,7 @@ def more_unlabeled_images_help(evidence: Evidence) -> Frame:
     "Leveraging pointwise unlabeled data to participate in the training of weakly supervised
     learning models can enhance the generalization ability of classifiers" (Section I)
     """
-    more = ("unlabeled 2n", "unlabeled 3n")
-    return means(pairs_of(proposed(evidence.cells), "variant", more, BASE))
+    return means(beside_base(evidence, ["unlabeled 2n", "unlabeled 3n"]))
 
 
 @claim()
@@ -434,7 +444,7 @@ def optimizer_hardly_matters(evidence: Evidence) -> Frame:
     "an unbiased risk estimator that is independent of specific loss functions and optimizers"
     (Section I, second contribution)
     """
-    pairs = pairs_of(proposed(evidence.cells), "variant", ["optimizer adamw"], BASE)
+    pairs = beside_base(evidence, ["optimizer adamw"])
     change = (pairs["mean"] - pairs["mean_right"]).abs()
     return cases(pairs, change, AT_MOST, evidence.rule["wider_margin"])
 

@@ -83,6 +83,21 @@ class Evidence:
         chosen = self.runs["method"].isin(methods) & self.runs["variant"].isin(variants)
         return logistic(self.runs[chosen])
 
+    def with_equal_trials(self, cells: pd.DataFrame, axis: str) -> pd.DataFrame:
+        """Return cells that differ in an axis, each by the seeds that all of them have.
+
+        Trials are named without variant, method and loss (`mdpu.pipeline.plan.Run.trial`), so those
+        of one seed are paired.
+        """
+        if self.trials is None:
+            return cells
+        trials = self.trials.merge(cells[list(CELL)], on=list(CELL))
+        keys = other_keys(axis)
+        run = trials.groupby(keys)[axis].transform("nunique")
+        of_seed = trials.groupby([*keys, "seed"])[axis].transform("nunique")
+        common = trials[of_seed == run].groupby(list(CELL), as_index=False)["accuracy"]
+        return common.agg(mean="mean", std="std", trials="count")
+
     @cached_property
     def single_trials(self) -> dict[Any, Evidence]:
         """The evidence of each seed alone: cells of one trial, which have no deviation."""

@@ -219,6 +219,29 @@ def test_the_pass_rate_by_chance_is_that_of_noise():
         assert abs(row["ours_rate"] - chance) < 5 * error, row["claim"]
 
 
+@pytest.mark.parametrize(
+    ("claim", "axis", "value", "held_by_all", "held_by_common"),
+    [
+        ("more-unlabeled-images-help", "variant", "unlabeled 2n", [False], [True]),
+        ("loss-hardly-matters", "loss", "hinge", [False], [True]),
+    ],
+)
+def test_variants_and_losses_are_compared_by_the_seeds_that_both_have(
+    claim, axis, value, held_by_all, held_by_common
+):
+    """Seed 3, which one side lacks, is far better than the others."""
+    accuracies = {"usual": {1: 80, 2: 81, 3: 95}, value: {1: 81, 2: 82}}
+    trials = []
+    for side, by_seed in accuracies.items():
+        for seed, accuracy in by_seed.items():
+            key = {**CELLS, "method": "ure", "seed": seed, "accuracy": float(accuracy)}
+            trials.append(key if side == "usual" else {**key, axis: value})
+    trials = pd.DataFrame(trials).drop(columns=["std", "trials"])
+    usual, other = cells(("ure", 256 / 3)), cells(("ure", 81.5), **{axis: value})
+    assert held(claim, evidence(usual, other)) == held_by_all
+    assert held(claim, evidence(usual, other, trials=trials)) == held_by_common
+
+
 def test_single_trials_are_checked_seed_by_seed():
     """ReLU beats URE in both cells on average, but at the second seed in one alone; the deviations
     have no trial.
