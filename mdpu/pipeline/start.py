@@ -39,7 +39,7 @@ COMMANDS = {
     "test": ["bash", "envs/test.sh"],
     "docs": [str(PYTHON), "-m", "sphinx", "-nW", "docs", "docs/_build/html"],
 }
-DRY = {"-n", "--dry-run", "--dryrun"}
+DRY = re.compile("-[nkptF]*n[nkptF]*|--dry-?run")  # -n may stand among other letters, as in -np
 
 
 def needs_no_package(arguments: Sequence[str]) -> bool:
@@ -95,7 +95,7 @@ def run_snakemake(file: str, arguments: Sequence[str]) -> int:
     release_stale_lock()
 
     words = " ".join(options)
-    is_dry = bool(DRY & {*options})
+    is_dry = any(map(DRY.fullmatch, options))
     is_condensed = False
     if not re.search("(^| )(--core|-c|--jobs|-j|--profile)", words):
         options += ["--cores", "all"]
@@ -227,7 +227,7 @@ def page_of(configurations: Sequence[str], options: Sequence[str]) -> Path:
     files = [Path(file) for file in configurations if Path(file).is_file()]
     text = "\n".join([*(file.read_text(errors="replace") for file in files), *options])
     place = ROOT
-    for key in ("--directory", "results_dir", "name"):
+    for key in ("(?:--directory|-d)", "results_dir", "name"):
         values = re.findall(rf"(?m)^{key}[:=\n] *[\"']?([\w./-]+)", text)
         if values:
             place /= values[-1]

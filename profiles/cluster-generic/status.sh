@@ -6,6 +6,6 @@ state=$(scontrol --oneliner show job "$1" 2>/dev/null | sed -n 's/.*JobState=\([
 [ -n "$state" ] || state=$(sacct -X -n -j "$1" -o State%20 2>/dev/null | tr -d ' +' | head -n 1)
 case "$state" in
     COMPLETED) echo success ;;
-    PENDING | CONFIGURING | RUNNING | COMPLETING | SUSPENDED | REQUEUED | PREEMPTED) echo running ;;
+    PENDING | CONFIGURING | RUNNING | COMPLETING | SUSPENDED | REQUEUED) echo running ;;
     *) echo failed ;;
 esac

@@ -66,17 +66,21 @@ def test_the_last_name_and_folder_say_where_the_page_is(tmp_path):
     (tmp_path / "second.yaml").write_text("name: 'two'\n")
     files = [str(tmp_path / "first.yaml"), str(tmp_path / "second.yaml")]
     assert start.page_of(files, []) == start.ROOT / "results/two/report.html"
-    elsewhere = start.page_of(files, ["--directory", "/tmp/x", "--config", "name=three"])
-    assert str(elsewhere) == "/tmp/x/results/two/report.html" or elsewhere.parent.name == "three"
+    for option in ("--directory", "-d"):
+        elsewhere = start.page_of(files, [option, "/tmp/x", "--config", "name=three"])
+        assert str(elsewhere) == "/tmp/x/results/three/report.html"
 
 
-@pytest.mark.parametrize(("is_dry", "pages"), [(True, 0), (False, 1)])
-def test_a_dry_run_names_no_page(monkeypatch, is_dry, pages):
+@pytest.mark.parametrize(
+    ("options", "pages"),
+    [(["-n"], 0), (["-np"], 0), (["--dry-run"], 0), ([], 1), (["-p"], 1), (["-d", "new"], 1)],
+)
+def test_a_dry_run_names_no_page(monkeypatch, options, pages):
     shown = []
     monkeypatch.setattr(start, "wait_for", lambda command, is_condensed: 0)
     monkeypatch.setattr(start, "release_stale_lock", lambda: None)
     monkeypatch.setattr(start, "show_headline", lambda page, stream: shown.append(page))
-    assert start.run_snakemake("config/quick.yaml", ["-n"] if is_dry else []) == 0
+    assert start.run_snakemake("config/quick.yaml", options) == 0
     assert len(shown) == pages
 
 

@@ -5,6 +5,7 @@
 
 rule collect:
     """Put the measures of all runs into one table, with a row for each cell."""
+    localrule: True
     input:
         runs=run_files(),
         descriptions=[

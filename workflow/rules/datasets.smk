@@ -4,6 +4,7 @@
 
 rule dataset:
     """Fetch and verify the images of a source."""
+    localrule: True
     input:
         files=lambda wildcards: own_files(wildcards.source),
     output:

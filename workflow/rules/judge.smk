@@ -6,6 +6,7 @@
 
 rule compare:
     """Compare the means of the cells with the published numbers."""
+    localrule: True
     input:
         summary=rules.collect.output.summary,
     output:
@@ -24,6 +25,7 @@ rule compare:
 
 rule claims:
     """Judge the claims of the paper."""
+    localrule: True
     input:
         metrics=rules.collect.output.metrics,
         shipped=PLAN.shipped_on(PLAN.datasets),  # runs of other readings
@@ -46,6 +48,7 @@ rule claims:
 
 rule readings:
     """Judge each number under each reading of the paper."""
+    localrule: True
     input:
         runs=sorted({*run_files(), *rejudge.reading_files(PLAN), *apart.apart_files(PLAN)}),
     output:

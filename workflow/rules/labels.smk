@@ -5,6 +5,7 @@
 
 rule labels:
     """Binarize the class ids of a dataset to +1 and -1."""
+    localrule: True
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
     output:
@@ -24,6 +25,7 @@ rule labels:
 
 rule sheet:
     """Draw some images of each side of a dataset."""
+    localrule: True
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         labels=ROOT / "labels/{dataset}.npz",

@@ -5,6 +5,7 @@
 
 rule report:
     """Write the page."""
+    localrule: True
     input:
         shown=SHOWN,
         runs=[PLAN.layout.runs, PLAN.layout.summary, PLAN.layout.metrics] if PLAN.runs else [],

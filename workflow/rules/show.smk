@@ -7,6 +7,7 @@
 
 rule table:
     """Make a table of the cells."""
+    localrule: True
     input:
         runs=rules.collect.output.runs,
     output:
@@ -25,6 +26,7 @@ rule table:
 
 use rule table as figure with:
     """Draw a figure of the measures."""
+    localrule: True
     input:
         metrics=rules.collect.output.metrics,
     output:
@@ -35,6 +37,7 @@ use rule table as figure with:
 
 use rule table as figure_with_table with:
     """Draw a figure of the measures, with its numbers in a table."""
+    localrule: True
     input:
         metrics=rules.collect.output.metrics,
     output:
@@ -45,6 +48,7 @@ use rule table as figure_with_table with:
 
 use rule table as illustration with:
     """Draw images of the first dataset."""
+    localrule: True
     input:
         images=PLAN.layout.images(FIRST),
         labels=PLAN.layout.labels(FIRST),
@@ -56,6 +60,7 @@ use rule table as illustration with:
 
 use rule table as formulas with:
     """Make a table of formulas."""
+    localrule: True
     input:
         [],
     output:
@@ -66,6 +71,7 @@ use rule table as formulas with:
 
 use rule table as drawing with:
     """Draw a figure that needs no run."""
+    localrule: True
     input:
         [],
     output:

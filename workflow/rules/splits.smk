@@ -5,6 +5,7 @@
 
 rule split:
     """Draw the tuples and unlabeled images of each trial of a cell."""
+    localrule: True
     input:
         labels=ROOT / "labels/{dataset}.npz",
     output:
