@@ -126,12 +126,19 @@ def load_npz(path: Path, *keys: str) -> dict[str, np.ndarray]:
         return {key: archive[key] for key in keys}
 
 
+# columns of tables whose values are text, also where they are made of digits or read "nan"
+TEXTS = ("dataset", "published_dataset", "variant", "prior", "method", "loss", "law", "base", "value")
+
+
 def read_csv(path: Path) -> pd.DataFrame:
-    """Read a CSV table; priors and the values of keys stay text."""
+    """Read a CSV table; names, priors and the values of keys stay text, and empty fields alone are
+    missing.
+    """
     import pandas as pd
 
     with _reading(path, "a CSV table"):
-        return pd.read_csv(path, dtype=dict.fromkeys(("prior", "base", "value"), str))
+        texts = dict.fromkeys(TEXTS, str)
+        return pd.read_csv(path, dtype=texts, keep_default_na=False, na_values=[""])
 
 
 def read_table(path: Path, columns: Collection[str] | None = None) -> pd.DataFrame:

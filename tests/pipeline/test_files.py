@@ -37,6 +37,14 @@ KINDS = {  # how each kind of file is written, and how it is read and found to b
 }
 
 
+def test_names_stay_text_and_empty_fields_alone_are_missing(tmp_path):
+    names = ["2024", "nan", "null"]
+    table = pd.DataFrame({"dataset": names, "variant": names, "mean": [1.0, np.nan, 3.0]})
+    path = tmp_path / "table.csv"
+    files.write_csv(table, path)
+    pd.testing.assert_frame_equal(files.read_csv(path), table)
+
+
 def test_a_file_appears_only_when_it_is_whole(tmp_path):
     path = tmp_path / "new" / "file.txt"
     with atomic(path) as temporary:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from mdpu.errors import UserError
 from mdpu.methods import load_method
+from mdpu.pipeline.config import grids
 from mdpu.pipeline.plan import Experiment, Plan
 from mdpu.pipeline.report import drawing
 from mdpu.pipeline.report.style import method_style
@@ -47,10 +48,10 @@ PARTS = {"prior_offset": "training", "broken": "sampling"}  # of the protocol, w
 def check(definition: Mapping[str, Any], config: Mapping[str, Any], where: str) -> None:
     """Raise `UserError` if a variant departs in another key than the one that it is drawn along."""
     key = definition.get("options", {}).get("along", "n")
-    variants = definition["variant"]
+    variants = {name for grid in grids(definition) for name in grid["variant"]}
     if len(variants) == 1:
         return
-    for name in variants:
+    for name in sorted(variants):
         departures = config["definitions"]["variants"].get(name) or {}
         if any(set(values) != {key} for values in departures.values()):
             raise UserError(f"{where}.variant: {name} changes the protocol in more than {key}")

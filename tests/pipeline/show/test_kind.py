@@ -52,6 +52,15 @@ def test_a_kind_that_names_no_axis_is_refused(monkeypatch):
         ({"kind": "line", "options": {"along": "x"}}, "first.options.along"),
         ({"kind": "line", "options": {"agianst": "n"}}, "first.options.agianst"),
         (
+            {
+                "kind": "line",
+                "options": {"along": "broken"},
+                "variant": ["base"],
+                "also": [{"variant": ["three-n"]}],
+            },
+            "first.variant",
+        ),
+        (
             {"kind": "line", "options": {"along": "broken"}, "variant": ["base", "three-n"]},
             "first.variant",
         ),
