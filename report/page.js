@@ -109,13 +109,13 @@
     const change = (name, value) => {
       const query = state();
       if (value) query.set(name, value); else query.delete(name);
-      history.replaceState(null, "", `#comparisons${query.size ? `?${query}` : ""}`);
+      replaceAddress(addressOfComparisons(query));
       showComparisons();
     };
     for (const select of selects) select.addEventListener("change", () => change(select.name, select.value));
     search.addEventListener("input", () => change("q", search.value));
     reset.addEventListener("click", () => {
-      history.replaceState(null, "", "#comparisons");
+      replaceAddress(addressOfComparisons(new URLSearchParams()));
       search.value = "";
       showComparisons();
     });
@@ -375,6 +375,14 @@
     if (!readingText()) return `#${number ?? ""}`;
     return `#reading=${plain(readingText())}${number ? `&number=${number}` : ""}`;
   };
+  const addressOfComparisons = (query) => {
+    query.delete("reading");
+    if (readingText()) query.set("reading", readingText());
+    return `#comparisons${query.size ? `?${query}` : ""}`;
+  };
+  // An entry of the history remembers its reading, which an address such as #verdict does not name.
+  const entry = () => ({ reading: readingText() });
+  const replaceAddress = (address) => history.replaceState(entry(), "", address);
   let choose = () => {};
 
   const form = document.getElementById("judging");
@@ -421,11 +429,8 @@
     form.addEventListener("submit", (event) => event.preventDefault());
     // A view of the comparisons keeps its address, with the reading in it.
     const tell = () => {
-      if (!fragment().startsWith("comparisons")) return history.replaceState(null, "", addressOf(null));
-      const query = new URLSearchParams(fragment().split("?")[1] ?? "");
-      query.delete("reading");
-      if (readingText()) query.set("reading", readingText());
-      history.replaceState(null, "", `#comparisons${query.size ? `?${query}` : ""}`);
+      if (!fragment().startsWith("comparisons")) return replaceAddress(addressOf(null));
+      replaceAddress(addressOfComparisons(new URLSearchParams(fragment().split("?")[1] ?? "")));
     };
     choose = (wanted) => { set(wanted); write(); };
     const usual = make("button", { type: "button", textContent: "As the protocol" });
@@ -574,12 +579,12 @@
     drawer.scrollTop = 0;
   };
   drawer.addEventListener("close", () => {
-    if (opened()) history.replaceState(null, "", before || (readingText() ? addressOf(null) : location.pathname + location.search));
+    if (opened()) replaceAddress(before || (readingText() ? addressOf(null) : location.pathname + location.search));
   });
   drawer.addEventListener("click", (event) => { if (event.target === drawer) drawer.close(); });
   const goTo = (name) => {
     if (!opened()) before = location.hash;
-    history.pushState(null, "", addressOf(name));
+    history.pushState(entry(), "", addressOf(name));
     openCell(name);
   };
   document.addEventListener("click", (event) => {
@@ -606,8 +611,9 @@
   // -- the address -------------------------------------------------------------------------------
 
   const follow = () => {
-    const { reading } = address();
-    if (reading && reading !== readingText()) choose(readReading(reading));
+    const reading = address().reading ?? history.state?.reading ?? readingText();
+    if (reading !== readingText()) choose(readReading(reading));
+    replaceAddress();
     if (opened()) return openCell(opened());
     if (drawer.open) drawer.close();
     if (/^comparisons([?]|$)/.test(fragment())) {

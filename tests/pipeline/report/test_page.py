@@ -23,6 +23,7 @@ from mdpu.pipeline.report.verdicts import LOOKS
 Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
 By = pytest.importorskip("selenium.webdriver.common.by").By
 Select = pytest.importorskip("selenium.webdriver.support.select").Select
+WebDriverWait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 
 pytestmark = pytest.mark.slow
 
@@ -347,6 +348,25 @@ def test_a_reading_has_an_address_that_a_mail_may_encode(page):
     )
     click(page.find_element(By.CSS_SELECTOR, "#judging button"))
     assert "reading" not in page.current_url
+
+
+def test_back_leads_to_the_reading_that_was_chosen_and_no_other_link_leaves_it(page):
+    def epochs():
+        return page.find_element(By.CSS_SELECTOR, "#judging [name=epochs]").get_property("value")
+
+    go_to(page, "verdict")
+    usual = epochs()
+    go_to(page, "reading=epochs:all")
+    assert epochs() == "all" != usual
+    go_to(page, "claims")
+    assert epochs() == "all"
+    show_all = page.find_element(By.CSS_SELECTOR, "#comparisons .controls button")
+    click(show_all)
+    assert page.current_url.endswith("#comparisons?reading=epochs%3Aall")
+    page.back()
+    assert epochs() == "all"
+    page.back()
+    WebDriverWait(page, 60).until(lambda _: epochs() == usual)
 
 
 def test_a_margin_that_cannot_be_is_refused_in_words(page):
