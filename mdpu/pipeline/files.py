@@ -127,7 +127,17 @@ def load_npz(path: Path, *keys: str) -> dict[str, np.ndarray]:
 
 
 # columns of tables whose values are text, also where they are made of digits or read "nan"
-TEXTS = ("dataset", "published_dataset", "variant", "prior", "method", "loss", "law", "base", "value")
+TEXTS = (
+    "dataset",
+    "published_dataset",
+    "variant",
+    "prior",
+    "method",
+    "loss",
+    "law",
+    "base",
+    "value",
+)
 
 
 def read_csv(path: Path) -> pd.DataFrame:

@@ -204,17 +204,6 @@ class Experiment:
         return list(dict.fromkeys(run.dataset for run in self.runs))
 
 
-@dataclass(frozen=True)
-class Departure:
-    """A key of the protocol whose value differs from that of ``base``; both values as the
-    configuration writes them.
-    """
-
-    key: str
-    base: str
-    value: str
-
-
 class Protocol:
     """How images are drawn, networks trained and runs reported, under each variant of a checked
     configuration.
@@ -263,30 +252,6 @@ class Protocol:
                 f"config key protocol.training.networks.{network}, variant {variant}: {error}"
             ) from None
 
-    def departures(self, variant: str, networks: Iterable[str]) -> list[Departure]:
-        """Return the keys of sampling, and of the training of some networks, in which a variant
-        departs from base.
-        """
-        departures: dict[str, Departure] = {}
-        for network in networks:
-            base = self._flat(BASE, network)
-            for key, value in self._flat(variant, network).items():
-                if value != base.get(key):
-                    departures[key] = Departure(key, _written(base.get(key)), _written(value))
-        return list(departures.values())
-
-    def _flat(self, variant: str, network: str) -> Config:
-        """Return the sampling and the training of a variant as one mapping."""
-        protocol = self.variant(variant)
-        prior_offset = protocol["training"]["prior_offset"]
-        settings = self.settings(variant, network).flat()
-        return {**protocol["sampling"], "prior_offset": prior_offset, **settings}
-
-
-def _written(value: object) -> str:
-    """Return a value as a configuration would write it."""
-    return value if isinstance(value, str) else json.dumps(value)
-
 
 class Layout:
     """Where every file is: runs, splits, labels and images are shared by all results, which are in
@@ -319,10 +284,6 @@ class Layout:
         """Contact sheets of the positive and of the negative side of a dataset."""
         folder = self.results / "sheets" / dataset
         return folder / "positive.png", folder / "negative.png"
-
-    def split(self, split: str) -> Path:
-        """Tuples and unlabeled images of all trials of a cell."""
-        return self.root / "splits" / f"{split}.npz"
 
     def run_file(self, cell: str) -> Path:
         """Finished runs of a cell, all seeds."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -161,7 +162,7 @@ def finished(plan: Plan, runs: Sequence[Run], files: Sequence[Path] = ()) -> Cel
     if missing:
         target = str(plan.layout.run_file(cell))
         if files:
-            target = f"--configfile {' '.join(map(os.path.relpath, files))} -- {target}"
+            target = f"--configfile {shlex.join(map(os.path.relpath, files))} -- {target}"
         raise UserError(
             f"{missing[0].name} is neither shipped nor finished here; make it: "
             f"snakemake --cores 2 {target}"
@@ -223,13 +224,15 @@ def _run_lines(cell: Cell, run: Run, config: Sequence[Path]) -> list[str]:
     stored, file = cell.stored_runs[run]
     about = stored.about
     trained = f"{about.get('date')} on {about.get('device')}, {about.get('precision')}"
-    command = " ".join(["./run retrain", run.name, *(f"--config {file}" for file in config)])
+    command = ["./run", "retrain", run.name]
+    for file in config:
+        command += ["--config", str(file)]
     return [
         run.name,
         f"  accuracy  {cell.by_seed[run.seed]:.4f} %",
         f"  key       {stored.key}, in {file}",
         f"  trained   {trained}; commit {about.get('commit') or 'unknown'}",
-        f"  again     {command}",
+        f"  again     {shlex.join(command)}",
     ]
 
 

@@ -14,7 +14,7 @@ from mdpu.errors import UserError
 from mdpu.methods import available_methods
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.files import REPOSITORY
-from mdpu.pipeline.plan import Departure, Plan, Run, canonical_prior, parse_run
+from mdpu.pipeline.plan import Plan, Run, canonical_prior, parse_run
 
 VARIANTS = {
     "base": None,
@@ -195,24 +195,6 @@ def test_n_counts_tuples_or_their_members(counts, size, expected):
     assert plan.protocol.sampling("base", size, 30)["n_unlabeled"] == 15
 
 
-BOTH = ["mlp", "resnet34"]
-
-
-@pytest.mark.parametrize(
-    ("variant", "networks", "departures"),
-    [
-        ("base", BOTH, []),
-        ("adam", ["mlp"], []),
-        ("three-n", ["mlp"], [Departure("n_unlabeled", "n", "3n")]),
-        ("stem", ["mlp"], []),
-        ("stem", BOTH, [Departure("stem", "cifar", "imagenet")]),
-    ],
-)
-def test_a_variant_departs_in_the_keys_in_which_it_differs(variant, networks, departures):
-    protocol = Plan(config(definitions__variants=VARIANTS)).protocol
-    assert protocol.departures(variant, networks) == departures
-
-
 # -- keys -----------------------------------------------------------------------------------------
 
 
@@ -324,13 +306,6 @@ def test_a_cell_whose_runs_are_shipped_needs_no_training(tmp_path):
         (tmp_path / "flat.parquet").resolve()
     ]
     assert Plan(config(datasets=["flat"], shipped=None)).to_train(cell) == [first, second]
-
-
-def test_a_variant_departs_in_values_as_the_configuration_writes_them():
-    protocol = Plan(config(definitions__variants=VARIANTS)).protocol
-    departures = protocol.departures("both", ["mlp"])
-    values = {departure.key: departure.value for departure in departures}
-    assert values == {"overlap": "false", "hidden": "[8, 8]"}
 
 
 def test_a_compiled_training_has_a_key_of_its_own():

@@ -95,8 +95,12 @@ class Evidence:
         keys = other_keys(axis)
         run = trials.groupby(keys)[axis].transform("nunique")
         of_seed = trials.groupby([*keys, "seed"])[axis].transform("nunique")
-        common = trials[of_seed == run].groupby(list(CELL), as_index=False)["accuracy"]
-        return common.agg(mean="mean", std="std", trials="count")
+        common = trials[of_seed == run].groupby(list(CELL), as_index=False)
+        return common.agg(
+            mean=("accuracy", "mean"),
+            std=("accuracy", "std"),
+            trials=("accuracy", "count"),
+        )
 
     @cached_property
     def single_trials(self) -> dict[Any, Evidence]:

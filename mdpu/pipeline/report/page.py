@@ -1,8 +1,8 @@
 """The HTML report, rendered from the templates in ``report/``.
 
 The page reads files at their places in the plan's layout, which the rule lists as inputs: what the
-rules `collect`, `compare`, `claims` and `verify` write, the files of `mdpu.pipeline.show.outputs`,
-contact sheets, and the descriptions of images and labels (.json).
+rules `collect`, `compare`, `claims` and `readings` write, the files of
+`mdpu.pipeline.show.outputs`, contact sheets, and the descriptions of images and labels (.json).
 """
 
 from __future__ import annotations

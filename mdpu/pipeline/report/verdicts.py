@@ -205,7 +205,7 @@ def _side(value: float) -> str | None:
 # Values of choices in readers' words; others go by their own names.
 VALUES = {
     "last-ten": "last ten epochs",
-    "all": "all 100 epochs",
+    "all": "all epochs",
     "last": "last epoch",
     "best": "best epoch, by test labels",
     "with": "with replacement",
