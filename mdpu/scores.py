@@ -85,7 +85,8 @@ class TupleKFold:
         ):
             if not 2 <= self.n_splits <= count:
                 raise UserError(
-                    f"n_splits is {self.n_splits}; with {count} {what}, 2 to {count} are possible"
+                    f"{count} {what} cannot be divided into {self.n_splits} folds; give more of "
+                    "them, or fewer folds: n_splits, at least 2"
                 )
         order = Stream(self.random_state, "fold of each tuple").permutation(len(numbers))
         order = order[numbers[order] != UNLABELED]

@@ -4,8 +4,6 @@
 
 
 rule collect:
-    """Put the measures of all runs into one table, with a row for each cell."""
-    localrule: True
     input:
         runs=run_files(),
         descriptions=[
@@ -17,6 +15,8 @@ rule collect:
         runs=offered("runs.csv", "runs", "Runs", "Runs"),
     log:
         RESULTS / "logs/collect.log",
+    """Put the measures of all runs into one table, with a row for each cell."""
+    localrule: True
     conda:
         "../../envs/mdpu.yaml"
     params:

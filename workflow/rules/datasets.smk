@@ -3,8 +3,6 @@
 
 
 rule dataset:
-    """Fetch and verify the images of a source."""
-    localrule: True
     input:
         files=lambda wildcards: own_files(wildcards.source),
     output:
@@ -13,6 +11,8 @@ rule dataset:
     log:
         ROOT / "logs/datasets/{source}.log",
     retries: 2
+    """Fetch and verify the images of a source."""
+    localrule: True
     conda:
         "../../envs/mdpu.yaml"
     resources:  # where to fetch from and to: unlike a parameter, it is no reason to run again

@@ -5,8 +5,6 @@
 
 
 rule compare:
-    """Compare the means of the cells with the published numbers."""
-    localrule: True
     input:
         summary=rules.collect.output.summary,
     output:
@@ -14,6 +12,8 @@ rule compare:
         json=RESULTS / "comparison.json",
     log:
         RESULTS / "logs/compare.log",
+    """Compare the means of the cells with the published numbers."""
+    localrule: True
     conda:
         "../../envs/mdpu.yaml"
     params:
@@ -24,8 +24,6 @@ rule compare:
 
 
 rule claims:
-    """Judge the claims of the paper."""
-    localrule: True
     input:
         metrics=rules.collect.output.metrics,
         shipped=PLAN.shipped_on(PLAN.datasets),  # runs of other readings
@@ -35,6 +33,8 @@ rule claims:
         cases=offered("claims_cases.csv", "claims_cases", "Evaluation", "Claims, case by case"),
     log:
         RESULTS / "logs/claims.log",
+    """Judge the claims of the paper."""
+    localrule: True
     conda:
         "../../envs/mdpu.yaml"
     params:
@@ -47,8 +47,6 @@ rule claims:
 
 
 rule readings:
-    """Judge each number under each reading of the paper."""
-    localrule: True
     input:
         runs=sorted({*run_files(), *rejudge.reading_files(PLAN), *apart.apart_files(PLAN)}),
     output:
@@ -60,6 +58,8 @@ rule readings:
         columns=offered("tables/readings.csv", "readings", "Evaluation", "Every reading, with its counts of verdicts"),
     log:
         RESULTS / "logs/readings.log",
+    """Judge each number under each reading of the paper."""
+    localrule: True
     conda:
         "../../envs/mdpu.yaml"
     params:

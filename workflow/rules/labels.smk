@@ -4,8 +4,6 @@
 
 
 rule labels:
-    """Binarize the class ids of a dataset to +1 and -1."""
-    localrule: True
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
     output:
@@ -13,6 +11,8 @@ rule labels:
         counts=ROOT / "labels/{dataset}.json",
     log:
         ROOT / "logs/labels/{dataset}.log",
+    """Binarize the class ids of a dataset to +1 and -1."""
+    localrule: True
     conda:
         "../../envs/mdpu.yaml"
     params:
@@ -24,8 +24,6 @@ rule labels:
 
 
 rule sheet:
-    """Draw some images of each side of a dataset."""
-    localrule: True
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         labels=ROOT / "labels/{dataset}.npz",
@@ -34,6 +32,8 @@ rule sheet:
         negative=offered("sheets/{dataset}/negative.png", "sheet", "Data", "{dataset}, negative side"),
     log:
         RESULTS / "logs/sheets/{dataset}.log",
+    """Draw some images of each side of a dataset."""
+    localrule: True
     conda:
         "../../envs/mdpu.yaml"
     shell:

@@ -4,8 +4,6 @@
 
 
 rule report:
-    """Write the page."""
-    localrule: True
     input:
         shown=SHOWN,
         runs=[PLAN.layout.runs, PLAN.layout.summary, PLAN.layout.metrics] if PLAN.runs else [],
@@ -19,6 +17,8 @@ rule report:
         page=offered("report.html", "page", "Report", "Page"),
     log:
         RESULTS / "logs/report.log",
+    """Write the page."""
+    localrule: True
     conda:
         "../../envs/mdpu.yaml"
     params:

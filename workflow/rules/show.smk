@@ -6,8 +6,6 @@
 
 
 rule table:
-    """Make a table of the cells."""
-    localrule: True
     input:
         runs=rules.collect.output.runs,
     output:
@@ -16,6 +14,8 @@ rule table:
         RESULTS / "logs/show/{experiment}.log",
     wildcard_constraints:
         experiment=alike(["runs"], [CSV, TEX, PAPER]),
+    """Make a table of the cells."""
+    localrule: True
     conda:
         "../../envs/mdpu.yaml"
     params:
@@ -25,30 +25,28 @@ rule table:
 
 
 use rule table as figure with:
-    """Draw a figure of the measures."""
-    localrule: True
     input:
         metrics=rules.collect.output.metrics,
     output:
         shown(SVG, PDF),
     wildcard_constraints:
         experiment=alike(["metrics"], [SVG, PDF]),
+    """Draw a figure of the measures."""
+    localrule: True
 
 
 use rule table as figure_with_table with:
-    """Draw a figure of the measures, with its numbers in a table."""
-    localrule: True
     input:
         metrics=rules.collect.output.metrics,
     output:
         shown(SVG, PDF, CSV),
     wildcard_constraints:
         experiment=alike(["metrics"], [SVG, PDF, CSV]),
+    """Draw a figure of the measures, with its numbers in a table."""
+    localrule: True
 
 
 use rule table as illustration with:
-    """Draw images of the first dataset."""
-    localrule: True
     input:
         images=PLAN.layout.images(FIRST),
         labels=PLAN.layout.labels(FIRST),
@@ -56,25 +54,27 @@ use rule table as illustration with:
         shown(SVG, PDF),
     wildcard_constraints:
         experiment=alike(["images", "labels"], [SVG, PDF]),
+    """Draw images of the first dataset."""
+    localrule: True
 
 
 use rule table as formulas with:
-    """Make a table of formulas."""
-    localrule: True
     input:
         [],
     output:
         shown(CSV, TEX),
     wildcard_constraints:
         experiment=alike([], [CSV, TEX]),
+    """Make a table of formulas."""
+    localrule: True
 
 
 use rule table as drawing with:
-    """Draw a figure that needs no run."""
-    localrule: True
     input:
         [],
     output:
         shown(SVG, PDF),
     wildcard_constraints:
         experiment=alike([], [SVG, PDF]),
+    """Draw a figure that needs no run."""
+    localrule: True
