@@ -4,6 +4,7 @@
 
 
 rule collect:
+    """Put the measures of all runs into one table, with a row for each cell."""
     input:
         runs=run_files(),
         descriptions=[
@@ -15,7 +16,6 @@ rule collect:
         runs=offered("runs.csv", "runs", "Runs", "Runs"),
     log:
         RESULTS / "logs/collect.log",
-    """Put the measures of all runs into one table, with a row for each cell."""
     localrule: True
     conda:
         "../../envs/mdpu.yaml"

@@ -3,6 +3,7 @@
 
 
 rule dataset:
+    """Fetch and verify the images of a source."""
     input:
         files=lambda wildcards: own_files(wildcards.source),
     output:
@@ -11,7 +12,6 @@ rule dataset:
     log:
         ROOT / "logs/datasets/{source}.log",
     retries: 2
-    """Fetch and verify the images of a source."""
     localrule: True
     conda:
         "../../envs/mdpu.yaml"

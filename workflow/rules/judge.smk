@@ -5,6 +5,7 @@
 
 
 rule compare:
+    """Compare the means of the cells with the published numbers."""
     input:
         summary=rules.collect.output.summary,
     output:
@@ -12,7 +13,6 @@ rule compare:
         json=RESULTS / "comparison.json",
     log:
         RESULTS / "logs/compare.log",
-    """Compare the means of the cells with the published numbers."""
     localrule: True
     conda:
         "../../envs/mdpu.yaml"
@@ -24,6 +24,7 @@ rule compare:
 
 
 rule claims:
+    """Judge the claims of the paper."""
     input:
         metrics=rules.collect.output.metrics,
         shipped=PLAN.shipped_on(PLAN.datasets),  # runs of other readings
@@ -33,7 +34,6 @@ rule claims:
         cases=offered("claims_cases.csv", "claims_cases", "Evaluation", "Claims, case by case"),
     log:
         RESULTS / "logs/claims.log",
-    """Judge the claims of the paper."""
     localrule: True
     conda:
         "../../envs/mdpu.yaml"
@@ -47,6 +47,7 @@ rule claims:
 
 
 rule readings:
+    """Judge each number under each reading of the paper."""
     input:
         runs=sorted({*run_files(), *rejudge.reading_files(PLAN), *apart.apart_files(PLAN)}),
     output:
@@ -58,7 +59,6 @@ rule readings:
         columns=offered("tables/readings.csv", "readings", "Evaluation", "Every reading, with its counts of verdicts"),
     log:
         RESULTS / "logs/readings.log",
-    """Judge each number under each reading of the paper."""
     localrule: True
     conda:
         "../../envs/mdpu.yaml"

@@ -4,6 +4,7 @@
 
 
 rule labels:
+    """Binarize the class ids of a dataset to +1 and -1."""
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
     output:
@@ -11,7 +12,6 @@ rule labels:
         counts=ROOT / "labels/{dataset}.json",
     log:
         ROOT / "logs/labels/{dataset}.log",
-    """Binarize the class ids of a dataset to +1 and -1."""
     localrule: True
     conda:
         "../../envs/mdpu.yaml"
@@ -24,6 +24,7 @@ rule labels:
 
 
 rule sheet:
+    """Draw some images of each side of a dataset."""
     input:
         images=lambda wildcards: PLAN.layout.images(wildcards.dataset),
         labels=ROOT / "labels/{dataset}.npz",
@@ -32,7 +33,6 @@ rule sheet:
         negative=offered("sheets/{dataset}/negative.png", "sheet", "Data", "{dataset}, negative side"),
     log:
         RESULTS / "logs/sheets/{dataset}.log",
-    """Draw some images of each side of a dataset."""
     localrule: True
     conda:
         "../../envs/mdpu.yaml"

@@ -4,6 +4,7 @@
 
 
 rule report:
+    """Write the page."""
     input:
         shown=SHOWN,
         runs=[PLAN.layout.runs, PLAN.layout.summary, PLAN.layout.metrics] if PLAN.runs else [],
@@ -17,7 +18,6 @@ rule report:
         page=offered("report.html", "page", "Report", "Page"),
     log:
         RESULTS / "logs/report.log",
-    """Write the page."""
     localrule: True
     conda:
         "../../envs/mdpu.yaml"

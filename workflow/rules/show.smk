@@ -6,6 +6,7 @@
 
 
 rule table:
+    """Make a table of the cells."""
     input:
         runs=rules.collect.output.runs,
     output:
@@ -14,7 +15,6 @@ rule table:
         RESULTS / "logs/show/{experiment}.log",
     wildcard_constraints:
         experiment=alike(["runs"], [CSV, TEX, PAPER]),
-    """Make a table of the cells."""
     localrule: True
     conda:
         "../../envs/mdpu.yaml"
@@ -25,28 +25,29 @@ rule table:
 
 
 use rule table as figure with:
+    """Draw a figure of the measures."""
     input:
         metrics=rules.collect.output.metrics,
     output:
         shown(SVG, PDF),
     wildcard_constraints:
         experiment=alike(["metrics"], [SVG, PDF]),
-    """Draw a figure of the measures."""
     localrule: True
 
 
 use rule table as figure_with_table with:
+    """Draw a figure of the measures, with its numbers in a table."""
     input:
         metrics=rules.collect.output.metrics,
     output:
         shown(SVG, PDF, CSV),
     wildcard_constraints:
         experiment=alike(["metrics"], [SVG, PDF, CSV]),
-    """Draw a figure of the measures, with its numbers in a table."""
     localrule: True
 
 
 use rule table as illustration with:
+    """Draw images of the first dataset."""
     input:
         images=PLAN.layout.images(FIRST),
         labels=PLAN.layout.labels(FIRST),
@@ -54,27 +55,26 @@ use rule table as illustration with:
         shown(SVG, PDF),
     wildcard_constraints:
         experiment=alike(["images", "labels"], [SVG, PDF]),
-    """Draw images of the first dataset."""
     localrule: True
 
 
 use rule table as formulas with:
+    """Make a table of formulas."""
     input:
         [],
     output:
         shown(CSV, TEX),
     wildcard_constraints:
         experiment=alike([], [CSV, TEX]),
-    """Make a table of formulas."""
     localrule: True
 
 
 use rule table as drawing with:
+    """Draw a figure that needs no run."""
     input:
         [],
     output:
         shown(SVG, PDF),
     wildcard_constraints:
         experiment=alike([], [SVG, PDF]),
-    """Draw a figure that needs no run."""
     localrule: True

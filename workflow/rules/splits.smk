@@ -4,13 +4,13 @@
 
 
 rule split:
+    """Draw the tuples and unlabeled images of each trial of a cell."""
     input:
         labels=ROOT / "labels/{dataset}.npz",
     output:
         split=ROOT / "splits" / f"{SPLIT}.npz",
     log:
         ROOT / "logs/splits" / f"{SPLIT}.log",
-    """Draw the tuples and unlabeled images of each trial of a cell."""
     localrule: True
     conda:
         "../../envs/mdpu.yaml"
