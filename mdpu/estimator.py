@@ -875,7 +875,7 @@ class TupleClassifier(TupleEstimator):
         do so.
         """
         super()._check_law(prior, sample)
-        symmetric = all(law.weights == law.weights[::-1] for law in sample.bags.laws)
+        symmetric = all(law.is_symmetric for law in sample.bags.laws)
         if self.positive_by is None:
             near = max(TIE, sample.bags.n**-0.5)
             if symmetric and self.prior is not None and abs(prior - 0.5) <= near:

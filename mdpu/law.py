@@ -128,6 +128,11 @@ class Law:
                 f"broken is {self.refused}; a share of tuples, from 0 to below 1, is needed"
             )
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the law is the same with the classes exchanged."""
+        return self.weights == self.weights[::-1]
+
     @classmethod
     def dominant(cls, size: int) -> Law:
         """At least as many positives as negatives, the paper's law."""

@@ -395,7 +395,7 @@ def profile(*draws: Counts, level: float = 0.95) -> PriorProfile:
     Counts of several draws of the folds have the mean of their log-likelihoods.
     """
     counts = draws[0]
-    symmetric = all(law.weights == law.weights[::-1] for law in counts.laws)
+    symmetric = all(law.is_symmetric for law in counts.laws)
     quantile = float(chi2.ppf(level, df=1))
     points, values = _profile_points(draws, symmetric, quantile)
     deviance = 2 * (values.max() - values)

@@ -99,8 +99,9 @@ def cross_fit(
     at_most : int, optional
         Tuples that a model is fitted to, at most.
     aligned : bool
-        Whether models are negated that correlate negatively with the first. The objective of a
-        symmetric law is the same for a score and its negative, so folds choose signs at random.
+        Whether the classes are exchanged in models that correlate negatively with most others. They
+        always are where all laws are symmetric: with the classes exchanged, the objective is nearly
+        the same, and at prior 1/2 exactly, so folds choose a side by chance.
     """
     pairs, tuple_folds, unlabeled_folds = split_folds(bags, seed, folds, at_most)
     learned = []
@@ -122,10 +123,13 @@ def cross_fit(
 
     number, ridge, chosen = best
     everywhere = np.stack([_at(candidates[number], model) for model in chosen])  # (folds, N)
-    if aligned:
+    if aligned or all(law.is_symmetric for law in bags.laws):
         signs = _signs(everywhere[:, bags.unlabeled])[:, None]
+        # log pi p / (1 - pi) q becomes log pi q / (1 - pi) p
+        moved = np.where(signs < 0, 2 * logit(prior), 0.0)
         chosen = chosen * signs
-        everywhere = everywhere * signs
+        chosen[:, -1:] += moved
+        everywhere = everywhere * signs + moved
     tuple_scores = []
     for fold_of_tuple, part in zip(tuple_folds, bags.parts, strict=True):
         tuple_scores.append(everywhere[fold_of_tuple[:, None], part.tuples])
@@ -217,11 +221,12 @@ def _at(features: Any, model: Floats) -> Floats:
 
 
 def _signs(scores: Floats) -> Floats:
-    """Return -1 for each row of scores (folds, N) that correlates negatively with the first,
+    """Return -1 for each row of scores (folds, N) that correlates negatively with most others,
     otherwise 1.
     """
     centred = scores - scores.mean(axis=1, keepdims=True)
-    return np.where(centred @ centred[0] < 0, -1.0, 1.0)
+    with_first = np.where(centred @ centred[0] < 0, -1.0, 1.0)
+    return with_first if with_first.sum() >= 0 else -with_first
 
 
 def _path(

@@ -64,6 +64,21 @@ class Blobs:
         return Standardisation.learn(self.rows)(self.rows)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("prior", [0.5, 0.56, 0.7])
+@pytest.mark.parametrize("law", [SIMILAR, Law.exactly(2, 1)])
+def test_folds_of_a_symmetric_law_name_the_same_class(law, prior, seed):
+    """By chance alone three folds would agree in a quarter of the cases at prior 1/2."""
+    data = Blobs(law, prior, n=200, seed=seed)
+    z = data.standardised()
+    fit = cross_fit([z], data.bags, prior, seed=seed)
+    scores = z @ fit.coefficients.T + fit.intercepts  # (N, folds)
+
+    assert (np.corrcoef(scores.T)[0] > 0).all()
+    shares = expit(scores[data.bags.unlabeled]).mean(axis=0)
+    assert np.ptp(shares) < 0.15
+
+
 LEARNERS = {
     "linear": Linear().learn,
     "teacher": fit_teacher,
