@@ -14,7 +14,7 @@ from tracked import list_files
 
 from mdpu.pipeline.config import load_config
 from mdpu.pipeline.evaluate.published import PROPOSED, in_one_reading, published_cells
-from mdpu.pipeline.files import REPOSITORY
+from mdpu.pipeline.files import REPOSITORY, read_json
 
 REFERENCE = REPOSITORY / "results" / "reference"
 ENDS = "md|py|smk|yaml|j2|rst|toml|sh"
@@ -134,6 +134,17 @@ def test_the_headline_has_the_same_counts_everywhere():
 def test_shares_are_those_of_the_rows(name):
     said = {*found(r"(?<![\d,.])(\d+) of (?:the |its )?(\d+)(?![\d,.]*\d)", TEXTS[name])}
     assert said and said <= known_shares() | {near_priors()}
+
+
+def test_the_file_of_verdicts_says_of_the_protocol_what_the_comparison_says():
+    numbers = read_json(REFERENCE / "verdicts.json")["numbers"]
+    of_protocol = [number for number in numbers if number["reading"] == "protocol"]
+    comparison = pd.read_csv(REFERENCE / "comparison.csv").set_index("cell")
+    assert len(of_protocol) == len(compared())
+    for number in of_protocol:
+        row = comparison.loc[number["address"].removeprefix("#")]
+        assert (number["verdict"], number["trials"]) == (row["verdict"], row["trials"])
+        assert number["ours"]["mean"] == pytest.approx(row["mean"], abs=1e-3)
 
 
 def test_sentences_about_cifar_10_are_of_its_runs():
