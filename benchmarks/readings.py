@@ -16,7 +16,8 @@ names it.
 ``single.csv``     a number that differs under the protocol, and its verdict under a reading
                    that departs in one choice
 ``outside.csv``    a number that lies outside of the intervals of all readings
-``compared.csv``   values of one or two choices on the cells for which they were run: how far
+``compared.csv``   values of one or two choices on the cells for which they were run, by equal
+                   ``trials``: those of all values, and those of the values that have more; how far
                    ours are from the paper's, and verdicts
 ``runs.csv``       how many runs count, by precision
 =================  =========================================================================
@@ -234,30 +235,45 @@ def compare(
     """Return how far each value of some choices is from the numbers for which other values were
     run.
 
-    A row is a value of each choice, a value of ``epochs``, and a group of cells. ``rms`` is of ours
-    minus the paper's, ``gap_ure`` its mean over a method's numbers, and ``ratio`` our deviation
-    over the paper's.
+    A row is a value of each choice, a value of ``epochs``, and a group of cells. Rows of a group
+    have the same ``trials``; values that have more than others come once more, by more. ``rms`` is
+    of ours minus the paper's, ``gap_ure`` its mean over a method's numbers, and ``ratio`` our
+    deviation over the paper's.
     """
     departs = [{*readings.departures(reading)} == {*choices} for reading in everything.readings]
     was_run = np.isfinite(everything.trials[departs]).any(axis=(0, 2))
+    free = [*choices, "epochs"]
+    varied = everything.of_readings(
+        reading for reading in everything.readings if {*readings.departures(reading)} <= {*free}
+    )
     is_larger = everything.cells["table"] % 2 == 1
     sizes = np.where(is_larger, "larger", "smaller")
     cells = everything.cells.assign(n=sizes)[was_run]
-    free = [*choices, "epochs"]
 
     rows = []
     for key, group in cells.groupby(list(by), sort=False):
         is_of_group = everything.cells.index.isin(group.index)
-        panel = everything.on(is_of_group)
         about = {"choices": " ".join(choices), **dict(zip(by, key, strict=True))}
-        judged = verdicts(panel, rule)
-        for place, reading in enumerate(panel.readings):
-            if not {*readings.departures(reading)} <= {*free}:
-                continue
-            values = {choice: reading[choice] for choice in free}
-            distance = _distance(panel, place, judged[place])
-            rows.append({**about, **values, **distance})
+        for panel in _by_trials(varied, is_of_group, choices):
+            judged = verdicts(panel, rule)
+            for place, reading in enumerate(panel.readings):
+                values = {choice: reading[choice] for choice in free}
+                distance = _distance(panel, place, judged[place])
+                rows.append({**about, **values, **distance})
     return pd.DataFrame(rows)
+
+
+def _by_trials(panel: Panel, cells: np.ndarray, choices: Sequence[str]) -> Iterator[Panel]:
+    """Yield some cells of a panel with equal trials: with those of all readings, and, if several
+    values of the choices have more, with theirs.
+    """
+    number = 0
+    for fewest in (TRIALS, TRIALS + 2):
+        on_cells = panel.on(cells, fewest)
+        values = {tuple(reading[choice] for choice in choices) for reading in on_cells.readings}
+        if len(values) > 1 and on_cells.trials.shape[2] > number:
+            number = on_cells.trials.shape[2]
+            yield on_cells
 
 
 def _distance(panel: Panel, place: int, judged: np.ndarray) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import rows as reference
-from rows import JUDGED, between, in_sentence, markdown
+from rows import IN_WORDS, JUDGED, between, in_sentence, markdown
 
 from mdpu.pipeline.evaluate.comparison import NOT_RUN
 
@@ -157,10 +157,20 @@ def single() -> str:
     return markdown(["reading", "reproduced or close", "of those that were run"], body)
 
 
-def compared(choices: str) -> pd.DataFrame:
-    """Return the comparison of the values of some choices."""
+def compared(choices: str, of_all: bool = False) -> pd.DataFrame:
+    """Return the comparison of the values of some choices: of those that have the most trials, or
+    `of_all` by the trials that all have.
+    """
     rows = read("compared")
-    return rows[rows["choices"] == choices]
+    rows = rows[rows["choices"] == choices]
+    trials = rows.groupby(["n", "dataset", "prior"], dropna=False)["trials"]
+    return rows[rows["trials"] == trials.transform("min" if of_all else "max")]
+
+
+def in_trials(rows: pd.DataFrame) -> str:
+    """Return how many trials each number of some rows has."""
+    (count,) = rows["trials"].unique()
+    return f"{IN_WORDS[count]} trials"
 
 
 def gaps(row: Mapping[str, float]) -> str:
@@ -208,9 +218,19 @@ def counts(
     return markdown([choice, "epochs", *JUDGED], body)
 
 
+def every_loss() -> pd.DataFrame:
+    """Return the comparison of all losses at prior 0.5."""
+    return compared("loss", of_all=True).query("n == 'smaller' and prior == '0.5'")
+
+
+def both_choices() -> pd.DataFrame:
+    """Return the comparison of the hinge loss with and without replacement."""
+    return compared("loss replacement", of_all=True).query("loss == 'hinge' and n == 'smaller'")
+
+
 def losses_at_half() -> str:
     """Return how near each loss comes at prior 0.5, by the last ten epochs."""
-    rows = compared("loss").query("n == 'smaller' and prior == '0.5' and epochs == 'last-ten'")
+    rows = every_loss().query("epochs == 'last-ten'")
     body = []
     for row in rows.sort_values("rms").to_dict("records"):
         loss = WORDS.get(f"loss {row['loss']}", row["loss"]).removesuffix(" loss")
@@ -316,7 +336,7 @@ def tables() -> dict[str, str]:
     """Return every table of the page by its name."""
     loss = compared("loss")
     once = compared("replacement")
-    both = compared("loss replacement").query("loss == 'hinge' and n == 'smaller'")
+    both = both_choices()
     smaller = loss[loss["n"] == "smaller"]
     larger = loss[loss["n"] == "larger"]
     three = ["all", "last-ten", "last"]
@@ -378,8 +398,10 @@ def numbers() -> dict[str, str]:
     gain = scores["best"] - scores["protocol"]
     found["gain"] = between(gain)
 
-    trials = sorted(read("compared")["trials"].unique())
-    found["trials-compared"] = " to ".join(str(count) for count in trials) + " trials"
+    found["trials-every-loss"] = in_trials(every_loss())
+    found["trials-losses"] = in_trials(compared("loss"))
+    found["trials-both"] = in_trials(both_choices())
+    found["trials-replacement"] = in_trials(compared("replacement"))
     runs = read("runs").set_index("precision")["runs"]
     found["runs"] = f"{runs.sum():,}"
     found["runs-by-precision"] = " and ".join(
@@ -441,7 +463,7 @@ def image_numbers() -> dict[str, str]:
     """Return what is said of images that are drawn once."""
     rows = compared("replacement").query("epochs == 'all'")
     wide = rows.pivot(index=["n", "prior"], columns="replacement", values="gap_ure")
-    both = compared("loss replacement").query("loss == 'hinge' and n == 'smaller'")
+    both = both_choices()
     once = both.query("epochs == 'all' and replacement == 'without'")
     corrected = once[["gap_relu", "gap_abs"]].abs().max().max()
     found = {

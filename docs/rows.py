@@ -15,6 +15,7 @@ from mdpu.pipeline.plan import LOGISTIC
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "results" / "reference"
+IN_WORDS = {3: "three", 4: "four", 5: "five"}
 JUDGED = [verdict for verdict in VERDICTS if verdict != NOT_RUN]
 TITLES = {
     "mnist": "MNIST",

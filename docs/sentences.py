@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import performance_tables
-from rows import JUDGED, REFERENCE, between, in_sentence, of_protocol, read, shipped
+from rows import IN_WORDS, JUDGED, REFERENCE, between, in_sentence, of_protocol, read, shipped
 
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
@@ -27,7 +27,6 @@ EPOCHS = 100  # of the protocol
 LEVEL = 0.95
 ROW = ["dataset", "tuple_size", "n", "prior"]  # of a table
 LETTERS = "emnist-letters-a-i"
-IN_WORDS = {3: "three", 4: "four", 5: "five"}
 OF_OTHERS = ("llp", "nnpu", "bag-em", *BASELINES)
 # Methods that learn from bags, and those that see labels or test images.
 BAGS = ("bag-relu", "bag-free", "bag-em")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -82,17 +82,21 @@ class Panel:
         """How many trials of each cell were run under each reading, (readings, cells)."""
         return np.asarray((~np.isnan(self.trials)).sum(axis=2))
 
+    def of_readings(self, readings: Iterable[Reading]) -> Panel:
+        """Return some readings with all cells and trials."""
+        asked = list(readings)
+        places = [place for place, reading in enumerate(self.readings) if reading in asked]
+        return self._at(places, self.trials[places])
+
     def beside(self, readings: Iterable[Reading]) -> Panel:
         """Return some readings with equal trials: of each cell those that all of them have, which
         have any of it.
         """
-        asked = list(readings)
-        places = [place for place, reading in enumerate(self.readings) if reading in asked]
-        trials = self.trials[places]
-        run = ~np.isnan(trials)
+        panel = self.of_readings(readings)
+        run = ~np.isnan(panel.trials)
         lacks_cell = ~run.any(axis=2, keepdims=True)
         common = (run | lacks_cell).all(axis=0)
-        return self._at(places, np.where(common, trials, np.nan))
+        return replace(panel, trials=np.where(common, panel.trials, np.nan))
 
     def of_cells(self, cells: Any) -> Panel:
         """Return some cells with all readings and trials."""
