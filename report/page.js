@@ -248,10 +248,13 @@
     link.replaceChildren(ours(found) + lost, ...daggerOf(precisionOf(number, found)));
   };
 
-  const counted = (values, words) => {
+  const range = (values) => {
     const [least, most] = [Math.min(...values), Math.max(...values)];
-    if (least < most) return `${least} to ${most} ${words}s`;
-    return `${most} ${words}${most === 1 ? "" : "s"}`;
+    return least < most ? `${least} to ${most}` : `${most}`;
+  };
+  const counted = (values, word) => {
+    const number = range(values);
+    return `${number} ${word}${number === "1" ? "" : "s"}`;
   };
   const tables = [...document.querySelectorAll(".tabular")].map((section) => {
     const parts = new Map([...section.querySelectorAll("[data-part]")].map((part) => [part.dataset.part, part]));
@@ -493,12 +496,13 @@
     const all = rows.flatMap(({ found }) => found).filter(({ trials }) => trials);
     const reproduced = all.filter(({ verdict }) => verdict === "reproduced").length;
     const cell = (found) => { const mark = make("span"); remark(mark, found); return make("td", {}, mark); };
+    const trialsOf = (found) => range(found.filter(({ trials }) => trials).map(({ trials }) => trials[2]));
     return [
       make("h3", { textContent: "Under other readings" }),
-      make("p", { className: "quiet", textContent: `Reproduced under ${reproduced} of ${all.length} readings, by the margins and the level that are set.` }),
+      make("p", { className: "quiet", textContent: `Reproduced under ${reproduced} of ${all.length} readings, each by all of its trials, at the margins and the level that are set.` }),
       make("table", { className: "grid" },
-        make("thead", {}, make("tr", {}, make("th", { scope: "col", className: "name", textContent: "Drawn, trained" }), ...epochs.map(([, words]) => make("th", { scope: "col", textContent: words })))),
-        make("tbody", {}, ...rows.map(({ title, found }) => make("tr", {}, make("th", { scope: "row", textContent: title }), ...found.map(cell))))),
+        make("thead", {}, make("tr", {}, make("th", { scope: "col", className: "name", textContent: "Drawn, trained" }), make("th", { scope: "col", textContent: "trials" }), ...epochs.map(([, words]) => make("th", { scope: "col", textContent: words })))),
+        make("tbody", {}, ...rows.map(({ title, found }) => make("tr", {}, make("th", { scope: "row", textContent: title }), make("td", { textContent: trialsOf(found) }), ...found.map(cell))))),
     ];
   };
 
