@@ -12,7 +12,8 @@ npm npm
 java default-jre-headless
 shellcheck shellcheck
 gcc gcc
-pdflatex texlive-latex-base texlive-latex-recommended texlive-latex-extra texlive-science texlive-publishers texlive-fonts-recommended
+pdflatex texlive-latex-base texlive-latex-recommended texlive-latex-extra
+pdflatex texlive-science texlive-publishers texlive-fonts-recommended
 slurmctld slurmctld
 slurmd slurmd
 squeue slurm-client
