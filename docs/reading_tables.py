@@ -401,6 +401,7 @@ def numbers() -> dict[str, str]:
     found["trials-every-loss"] = in_trials(every_loss())
     found["trials-losses"] = in_trials(compared("loss"))
     found["trials-both"] = in_trials(both_choices())
+    found["trials-rates"] = in_trials(compared("rate", of_all=True))
     found["trials-replacement"] = in_trials(compared("replacement"))
     runs = read("runs").set_index("precision")["runs"]
     found["runs"] = f"{runs.sum():,}"
@@ -412,8 +413,24 @@ def numbers() -> dict[str, str]:
         **known_numbers(),
         **single_numbers(),
         **image_numbers(),
+        **scope_numbers(),
         **rehearsal_numbers(),
     }
+
+
+def scope_numbers() -> dict[str, str]:
+    """Return how near the part-wise scope comes with and without replacement, beside each
+    alone.
+    """
+    rows = compared("scope replacement", of_all=True).query("n == 'smaller' and prior == '0.5'")
+    rms = rows.set_index(["epochs", "scope", "replacement"])["rms"]
+    found = {"trials-scope": in_trials(rows)}
+    for name, epochs in (("last", "last-ten"), ("all", "all")):
+        found[f"scope-both-{name}"] = f"{rms.loc[epochs, 'part', 'without']:.2f}"
+        found[f"scope-alone-{name}"] = f"{rms.loc[epochs, 'part', 'with']:.2f}"
+        found[f"scope-whole-once-{name}"] = f"{rms.loc[epochs, 'whole', 'without']:.2f}"
+        found[f"scope-whole-{name}"] = f"{rms.loc[epochs, 'whole', 'with']:.2f}"
+    return found
 
 
 def known_numbers() -> dict[str, str]:
