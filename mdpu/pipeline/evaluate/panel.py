@@ -108,7 +108,8 @@ class Panel:
         """Return some cells, the readings that have enough trials of them all, and the trials that
         all of these have.
 
-        So no reading is better known than another. Of equal readings the first counts.
+        So no reading is better known than another. Of equal readings the first counts. If too few
+        trials are those of all, there is no reading.
         """
         panel = self.of_cells(cells)
         number = np.isfinite(panel.trials).sum(axis=2)
@@ -122,6 +123,8 @@ class Panel:
         places = list(first.values())
         finished = np.isfinite(panel.trials[places])
         common = finished.all(axis=(0, 1))
+        if common.sum() < fewest:
+            places = []
         return panel._at(places, panel.trials[places][:, :, common])
 
     def _at(self, places: Sequence[int], trials: Array) -> Panel:

@@ -250,8 +250,6 @@ def most_probable(
     fewest_readings = min(len(compared.readings), len(held.readings))
     if is_covered.sum() < FEWEST_CELLS or fewest_readings < 2:
         return None
-    if _in_common(compared) < TRIALS or _in_common(held) < TRIALS + 2:
-        return None  # readings whose seeds differ
 
     with one_thread():
         power = best_power(held, held_out(held, TRIALS))
@@ -268,11 +266,6 @@ def most_probable(
         "compared": len(compared.readings),
         **(reading_counts(equal, reading, rule) or {}),
     }
-
-
-def _in_common(panel: Panel) -> int:
-    """Return how many trials all readings of a panel have."""
-    return panel.trials.shape[2]
 
 
 def places_tried(panel: Panel) -> list[int]:
