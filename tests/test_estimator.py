@@ -361,7 +361,7 @@ def test_probabilities_are_near_the_posterior_of_gaussians(method):
     error = np.abs(probabilities[:, 1] - test.posterior(test.unlabeled))
     assert probabilities.sum(axis=1) == pytest.approx(1)
     assert np.array_equal(classifier.predict(test.unlabeled) > 0, probabilities[:, 1] > 0.5)
-    assert error.mean() < 0.1
+    assert error.mean() < 0.06
 
     passes = suspicious(classifier, *suspected).tuples["q"]
     classifier.set_params(prior_shift=0.8)
@@ -369,7 +369,7 @@ def test_probabilities_are_near_the_posterior_of_gaussians(method):
     probabilities = classifier.predict_proba(test.unlabeled)
     error = np.abs(probabilities[:, 1] - test.posterior(test.unlabeled, 0.8))
     assert np.allclose(passes_shifted, passes, atol=1e-4)
-    assert error.mean() < 0.1  # 0.2 if the shift were left out
+    assert error.mean() < 0.06
 
 
 @pytest.mark.parametrize(
@@ -557,7 +557,7 @@ def test_copies_an_origin_far_off_and_rows_that_no_tuple_names_change_nothing(le
 def test_learners_of_a_table(learner, table):
     """The columns have different units, which all learners take as they come."""
     classifier = quick(learner).fit(*table.data)
-    assert table.accuracy(classifier) > 0.7
+    assert table.accuracy(classifier) > 0.8
 
     probabilities = classifier.predict_proba(table.test_rows)[:, 1]
     assert np.array_equal(classifier.predict(table.test_rows) > 0, probabilities > 0.5)
@@ -597,7 +597,7 @@ def test_the_default_takes_counts(table):
     fitted.fit(table.rows[few.tuples], table.unlabeled, counts=(positives, positives))
 
     assert fitted.learner_.name == "student"
-    assert table.accuracy(fitted) > 0.75
+    assert table.accuracy(fitted) > 0.8
 
 
 def test_the_default_takes_tuples_of_several_sizes(table):
@@ -608,7 +608,7 @@ def test_the_default_takes_tuples_of_several_sizes(table):
     fitted = quick("auto").fit([five, *pairs, *triples], table.unlabeled)
 
     assert fitted.learner_.name == "student"
-    assert table.accuracy(fitted) > 0.75
+    assert table.accuracy(fitted) > 0.8
 
 
 def test_a_learner_that_cannot_take_the_data_is_refused(table):
@@ -626,7 +626,7 @@ def test_a_frame_with_missing_values_keeps_its_names(table):
     classifier = quick("auto").fit(frame, groups)
 
     assert list(classifier.feature_names_in_) == PIXELS
-    assert np.mean(classifier.predict(new) == table.test_labels) > 0.75
+    assert np.mean(classifier.predict(new) == table.test_labels) > 0.8
     with without_warnings():
         classifier.score(frame, groups)
     with pytest.raises(ValueError, match="feature names"):
@@ -652,7 +652,7 @@ def test_a_network_takes_the_gaps_of_a_table_and_refuses_those_of_pictures(table
     for learner in ("network", Network(n_epochs=20)):
         classifier = quick(learner).fit(rows, table.sample)
         assert np.isfinite(classifier.decision_function(rows)).all()
-        assert table.accuracy(classifier) > 0.7
+        assert table.accuracy(classifier) > 0.8
     with pytest.raises(ValueError, match="contains NaN"):
         quick(Network(standardize=False)).fit(rows, table.sample)
 
@@ -1329,7 +1329,7 @@ def test_a_loss_of_ones_own_enters_the_classifier(digits):
     classifier = small(loss=loss, **LONGER)
     classifier.fit(*digits.data)
     assert shapes == {(2, 2, 1)}
-    assert classifier.score(digits.test_images, digits.test_labels) > 0.7
+    assert classifier.score(digits.test_images, digits.test_labels) > 0.8
     with pytest.raises(UserError, match="your own"):
         classifier.predict_proba(digits.test_images)
 
@@ -1409,7 +1409,7 @@ def test_counts_take_the_place_of_a_law(kind, learner):
     classifier = TupleClassifier(prior, learner=learner, **QUICK)
     classifier.fit(rows, unlabeled, counts=counts)
 
-    assert classifier.score(test_rows[:, 0], test_labels[:, 0]) > 0.9
+    assert classifier.score(test_rows[:, 0], test_labels[:, 0]) > 0.915
     assert classifier.prior_ == pytest.approx(0.4, abs=0.05)
     with pytest.raises(UserError, match="counts"):
         classifier.law_of(4)

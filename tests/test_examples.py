@@ -21,8 +21,8 @@ COMMANDS = {
     "lightning_loop": ((), 0.85),
     "torchrun_loop": (TORCHRUN, 0.85),
     "text_trainer": ((), 0.8),
-    "backbone": ((), 0.7),
-    "encoder": ((), 0.6),
+    "backbone": ((), 0.75),
+    "encoder": ((), 0.65),
 }
 
 
