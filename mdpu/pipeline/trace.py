@@ -105,13 +105,19 @@ def find(name: str, config: Sequence[Path] = ()) -> tuple[Plan, tuple[Run, ...],
     The path of a cell's file is a name, too. The files of `config` are laid over the paper's
     configuration; unless given, those of ``config/`` are tried one by one, then the shipped runs of
     the paper's readings, whose variants are named after their trainings:
-    ``mnist/replacement-without/m2/n10000/prior0.5/abs``.
+    ``mnist/replacement-without/m2/n10000/prior0.5/abs``. These come first for another loss or
+    variant, since an experiment may show only some trials of such a cell.
     """
     name = f"/{name}".rpartition("/runs/")[2].removesuffix(".parquet").strip("/")
     run = parse_run(name)  # a mistake in the name itself comes before all others
     if config:
         plan = _plan_of(config)
         return plan, plan.find_runs(name), list(config)
+
+    departs = (run.variant, run.loss) != (BASE, LOGISTIC)
+    of_reading = reading_plan(run) if departs else None
+    if of_reading is not None and of_reading.has_runs(name):
+        return of_reading, of_reading.find_runs(name), []
 
     plans = []
     for files in _shipped_configurations():
@@ -206,11 +212,18 @@ def _cell_lines(cell: Cell) -> list[str]:
     return [
         cell.name,
         f"  paper     {paper}",
-        f"  here      {ours.mean:.2f} ± {ours.std:.2f}, {ours.number} trials, each {epochs}",
+        f"  here      {_in_words(ours)}, each {epochs}",
         f"  verdict   {cell.verdict()}",
         f"  settings  {_in_a_line(spec['settings'])}",
         f"  sampling  {_in_a_line(spec['sampling'])}",
     ]
+
+
+def _in_words(trials: Trials) -> str:
+    """Return mean and deviation of trials, and their number; one trial has no deviation."""
+    if trials.number == 1:
+        return f"{trials.mean:.2f}, 1 trial"
+    return f"{trials.mean:.2f} ± {trials.std:.2f}, {trials.number} trials"
 
 
 def _in_a_line(values: Mapping[str, object]) -> str:

@@ -2,6 +2,7 @@
 finished clone.
 """
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -190,6 +191,23 @@ def test_a_run_of_a_reading_is_traced_and_its_number_judged(name, number):
     said = trace.trace(name)
     assert f"  paper     {number}" in said
     assert "results/reference/runs/" in said
+
+
+@pytest.mark.slow
+def test_the_cell_of_a_verdict_has_the_verdicts_trials():
+    """An experiment shows the hinge loss at prior 0.5 in three trials; verdicts are by five."""
+    file = REPOSITORY / "results" / "reference" / "verdicts.json"
+    rows = pd.DataFrame(json.loads(file.read_text(encoding="utf-8"))["numbers"])
+    rows = rows[(rows["method"] == "relu") & (rows["prior"] == 0.5)]
+    firsts = rows.groupby(["dataset", "reading"]).first()
+    cells = {runs[0].rpartition("/")[0]: runs for runs in firsts["runs"]}
+    assert "mnist/base/m2/n10000/prior0.5/relu.hinge" in cells
+    for name, names in cells.items():
+        plan, runs, files = trace.find(name)
+        cell = trace.finished(plan, runs, files)
+        assert [run.name for run in cell.stored_runs] == names
+        assert cell.trials().number == len(names)
+        assert cell.comparison
 
 
 @pytest.mark.slow

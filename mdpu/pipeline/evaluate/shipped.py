@@ -55,12 +55,15 @@ def reading_config(run: Run) -> Config:
 
 
 def reading_plan(run: Run) -> Plan | None:
-    """Return a plan with the cell of `run` and its shipped trials, None if no trial of it is
-    shipped.
+    """Return a plan with the cell of `run` and its shipped trials.
+
+    It is None if no reading asks for the cell, or no trial of it is shipped.
     """
     config = reading_config(run)
     known = config["definitions"]
     if run.dataset not in known["datasets"] or run.variant not in known["variants"]:
+        return None
+    if run.loss not in known["choices"]["loss"]["values"]:
         return None
     plan = Plan(config)
     seeds = [trial.seed for trial in plan.runs if plan.key(trial) in plan.shipped]
