@@ -13,13 +13,13 @@ names it.
 ``joint.csv``      a reading, by set, the most probable first
 ``held_out.csv``   a dataset, by set: how well the others predict it, in nats a number
 ``known.csv``      a choice, by set and by how papers were made: how often it is found
-``single.csv``     a number that differs under the protocol, and its verdict under a reading
-                   that departs in one choice
+``single.csv``     a number that differs under the protocol, and its verdicts under a reading
+                   that departs in one choice and under the protocol, by equal ``trials``
 ``outside.csv``    a number that lies outside of the intervals of all readings
 ``compared.csv``   values of one or two choices on the cells for which they were run, by equal
                    ``trials``: those of all values, and those of the values that have more; how far
                    ours are from the paper's, and verdicts
-``runs.csv``       how many runs count, by precision
+``runs.csv``       how many runs stand for a published number, by precision
 =================  =========================================================================
 """
 
@@ -40,6 +40,7 @@ from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN, VERDICTS
 from mdpu.pipeline.evaluate.known import best_power, held_out
 from mdpu.pipeline.evaluate.model import Model
 from mdpu.pipeline.evaluate.panel import Panel, unexplained, verdicts
+from mdpu.pipeline.plan import ROW, Plan
 from mdpu.pipeline.store import read_runs
 
 CELL = ("dataset", "tuple_size", "n", "prior", "method")
@@ -196,18 +197,27 @@ def infer(everything: Panel, readings: Readings, papers: int) -> dict[str, pd.Da
 
 
 def judge_singly(everything: Panel, readings: Readings, rule: Mapping[str, float]) -> pd.DataFrame:
-    """Return the verdicts, under each single departure, on the numbers that differ under the
-    protocol.
+    """Return the verdicts on the numbers that differ under the protocol, under each single
+    departure and, by the same trials, under the protocol.
     """
-    judged = verdicts(everything, rule)
-    usual = judged[everything.readings.index(readings.protocol)]
+    all_trials = everything.of_readings([readings.protocol])
+    (usual,) = verdicts(all_trials, rule)
+    differing = everything.of_cells(usual == DIFFERS)
     rows = []
-    for reading, verdict in zip(everything.readings, judged, strict=True):
-        if len(readings.departures(reading)) > 1:
+    for reading in differing.readings:
+        if len(readings.departures(reading)) != 1:
             continue
-        for place in np.flatnonzero(usual == DIFFERS):
-            key = {name: everything.cells.iloc[place][name] for name in CELL}
-            rows.append({**key, "reading": readings.name(reading), "verdict": verdict[place]})
+        both = differing.beside([readings.protocol, reading])
+        judged = verdicts(both, rule)
+        place = both.readings.index(reading)
+        usual_place = both.readings.index(readings.protocol)
+        keys = both.cells[list(CELL)].assign(
+            reading=readings.name(reading),
+            trials=both.counts[place],
+            verdict=judged[place],
+            protocol=judged[usual_place],
+        )
+        rows += keys.to_dict("records")
     return pd.DataFrame(rows)
 
 
@@ -321,6 +331,8 @@ def main() -> None:
         compare(everything, readings, rule, choices, by) for choices, by in COMPARED
     )
     once = trials[trials["epochs"] == readings.protocol["epochs"]]
+    rows = everything.cells[list(ROW)].drop_duplicates()
+    once = once.replace({"dataset": Plan(config).published_names}).merge(rows)
     frames["runs"] = once["precision"].value_counts().rename("runs").reset_index()
 
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -10,11 +10,12 @@ import pandas as pd
 import rows as reference
 from rows import IN_WORDS, JUDGED, between, in_sentence, markdown
 
-from mdpu.pipeline.evaluate.comparison import NOT_RUN
+from mdpu.pipeline.evaluate.comparison import DIFFERS, NOT_RUN
 
 METHODS = {"ure": "URE", "relu": "ReLU", "abs": "ABS"}
 MOST = 108  # numbers of the largest set
 BEST = "epochs all, loss hinge"
+ONCE = "epochs all, replacement without"
 PROTOCOL = "protocol"
 
 WORDS = {
@@ -90,6 +91,12 @@ def sets() -> str:
     return markdown(["numbers", "readings", "choices that vary", "trials", "power"], body)
 
 
+def with_trials(numbers: int) -> str:
+    """Return how many numbers a set has, and by how many trials of each it is judged."""
+    trials = read("sets").set_index("numbers").loc[numbers, "trials"]
+    return f"{numbers} ({trials})"
+
+
 def joint() -> str:
     """Return the three most probable readings of each set, and the protocol."""
     body = []
@@ -100,9 +107,9 @@ def joint() -> str:
             gaps = " / ".join(one_decimal(row[f"gap_{method}"]) for method in METHODS)
             ones = [f"{row[name]:.1f}" for name in ("log_mean", "log_deviation")]
             twos = [f"{row[name]:.2f}" for name in ("tau", "kappa", "rms_z")]
-            shown = [str(numbers), in_words(row["reading"]), f"{row['posterior']:.2f}"]
+            shown = [with_trials(numbers), in_words(row["reading"]), f"{row['posterior']:.2f}"]
             body.append([*shown, *ones, *twos, gaps, f"{row['ratio']:.2f}"])
-    head = ["numbers", "reading", "posterior", "log mean", "log deviation", "$\\tau$", "$\\kappa$"]
+    head = ["numbers (trials)", "reading", "posterior", "log mean", "log deviation", "$\\tau$", "$\\kappa$"]
     return markdown([*head, "RMS z", "gap URE / ReLU / ABS", "ratio"], body)
 
 
@@ -112,8 +119,9 @@ def held_out() -> str:
     for row in read("held_out").to_dict("records"):
         scores = [f"{row[name]:.2f}" for name in ("mixture", "best", "protocol")]
         dataset = DATASETS[row["dataset"]]
-        body.append([str(row["numbers"]), dataset, in_words(row["reading"]), *scores])
-    head = ["numbers", "held out", "chosen by the others", "mixture", "best", "protocol"]
+        numbers = with_trials(row["numbers"])
+        body.append([numbers, dataset, in_words(row["reading"]), *scores])
+    head = ["numbers (trials)", "held out", "chosen by the others", "mixture", "best", "protocol"]
     return markdown(head, body)
 
 
@@ -139,22 +147,40 @@ def known() -> str:
 
 
 def single() -> str:
-    """Return what becomes of the numbers that differ, under each single departure that says
-    more.
+    """Return what becomes of the numbers that differ, under each single departure that brings
+    three of them nearer.
     """
-    verdicts = read("single").set_index("reading")["verdict"]
-    counts = pd.DataFrame(
-        {
-            "better": verdicts.isin(["reproduced", "close"]),
-            "judged": verdicts != NOT_RUN,
-        }
+    rows = of_single_departures()
+    sums = rows.groupby("reading").agg(
+        better=("better", "sum"),
+        better_by_protocol=("better_by_protocol", "sum"),
+        judged=("reading", "size"),
+        fewest=("trials", "min"),
+        most=("trials", "max"),
     )
-    sums = counts.groupby("reading").sum()
-    ordered = sums.sort_values("better", ascending=False, kind="stable")
+    ordered = sums[sums["better"] >= 3].sort_values("better", ascending=False, kind="stable")
     body = []
-    for name, row in ordered.head(6).iterrows():
-        body.append([in_words(str(name)), str(row["better"]), str(row["judged"])])
-    return markdown(["reading", "reproduced or close", "of those that were run"], body)
+    for name, row in ordered.iterrows():
+        trials = str(row["most"])
+        if row["fewest"] < row["most"]:
+            trials = f"{row['fewest']} or {trials}"
+        shown = [row["better"], row["better_by_protocol"], row["judged"], trials]
+        body.append([in_words(str(name)), *map(str, shown)])
+    head = ["reproduced or close", "under the protocol", "of those that were run", "trials"]
+    return markdown(["reading", *head], body)
+
+
+def of_single_departures() -> pd.DataFrame:
+    """Return the numbers that differ under the protocol, by the single departures that were run:
+    whether they are reproduced or close (``better``), and, by as many trials, under the protocol.
+    """
+    rows = read("single")
+    rows = rows[rows["verdict"] != NOT_RUN]
+    near = ["reproduced", "close"]
+    return rows.assign(
+        better=rows["verdict"].isin(near),
+        better_by_protocol=rows["protocol"].isin(near),
+    )
 
 
 def compared(choices: str, of_all: bool = False) -> pd.DataFrame:
@@ -391,6 +417,10 @@ def numbers() -> dict[str, str]:
         ("without-108-prior", (MOST, *without), "prior_probability"),
     ):
         found[name] = f"{value.loc[key, column]:.2f}"
+    found["once-36"] = f"{joint_rows.loc[(36, ONCE), 'posterior']:.2f}"
+    found["hinge-36"] = f"{joint_rows.loc[(36, BEST), 'posterior']:.2f}"
+    trials = read("sets").set_index("numbers")["trials"]
+    found["trials-54"] = f"{IN_WORDS[trials[54]]} trials"
     letters = read("choices").query("choice == 'letters' and value == 'a-i'")
     found["letters-posterior"] = f"{letters['posterior'].min():.2f}"
 
@@ -457,10 +487,10 @@ def known_numbers() -> dict[str, str]:
 
 def single_numbers() -> dict[str, str]:
     """Return what is said of the numbers that differ under the protocol."""
-    rows = read("single")
+    rows = of_single_departures()
     keys = ["dataset", "tuple_size", "n", "prior", "method"]
-    better = rows["verdict"].isin(["reproduced", "close"])
-    explained = better.groupby([rows[key] for key in keys], sort=False).any()
+    explains = rows["better"] & (rows["protocol"] == DIFFERS)
+    explained = explains.groupby([rows[key] for key in keys], sort=False).any()
     left = explained[~explained].reset_index()
     outside = read("outside")
     names = [place_in_words(row) for row in outside.to_dict("records")]

@@ -43,15 +43,20 @@ def judged() -> pd.DataFrame:
 
 
 @cache
-def table_cells() -> pd.DataFrame:
-    """Return the cells of Tables II to V that were run: keys, mean, std and trials.
+def table_runs() -> pd.DataFrame:
+    """Return the runs of Tables II to V.
 
     Their rows are those of published numbers; the letters count in both readings.
     """
-    cells = of_protocol(shipped("paper-reference")).groupby(list(CELL), as_index=False)["accuracy"]
-    summary = cells.agg(["mean", "std", "count"]).rename(columns={"count": "trials"})
     rows = read("comparison.csv")[ROW].drop_duplicates()
-    return summary.merge(rows, on=ROW)
+    return of_protocol(shipped("paper-reference")).merge(rows, on=ROW)
+
+
+@cache
+def table_cells() -> pd.DataFrame:
+    """Return the cells of Tables II to V that were run: keys, mean, std and trials."""
+    cells = table_runs().groupby(list(CELL), as_index=False)["accuracy"]
+    return cells.agg(["mean", "std", "count"]).rename(columns={"count": "trials"})
 
 
 def mean_of(cells: pd.DataFrame, method: str) -> pd.Series:
@@ -135,7 +140,10 @@ def letter_numbers() -> dict[str, str]:
     below = -rows.loc[rows["dataset"] == "emnist-letters", "difference"]
     twice = rows[(rows["tuple_size"] == 3) & (rows["n"] == 12_000) & (rows["prior"] == "0.4")]
     by_dataset = twice[twice["method"] == "abs"].set_index("dataset")["mean"]
+    cells = table_cells().query("prior == '0.5' and method in @PROPOSED")
+    means = cells.set_index(["dataset", "tuple_size", "n", "method"])["mean"]
     return {
+        "letters-raise": between(means.loc[LETTERS] - means.loc["emnist-letters"]),
         "letters-below": between(below, digits=0),
         "letters-cells": share(below > 0),
         "twice-mnist": f"{by_dataset['mnist']:.1f}",
@@ -236,16 +244,15 @@ def bag_numbers() -> dict[str, str]:
     bag_relu = mean_of(cells, "bag-relu")
     over_paper = (bag_relu - highest_published()).dropna()
 
-    rivals = cells[~cells["method"].isin([*BAGS, *BY_LABELS])]
-    places = rivals.groupby(ROW)["mean"].idxmax()
-    best_rival = rivals.loc[places].set_index(ROW)
-    over_rivals = bag_relu - best_rival["mean"]
-    ours = cells[cells["method"] == "bag-relu"].set_index(ROW).loc[best_rival.index]
+    rivals = beside_bags()
+    over_rivals = rivals["mean_bags"] - rivals["mean"]
+    best_rival = rivals.loc[rivals.groupby(ROW)["mean"].idxmax()]
     low, _ = welch_interval(
-        Trials(ours["mean"], ours["std"], ours["trials"]),
+        Trials(best_rival["mean_bags"], best_rival["std_bags"], best_rival["trials"]),
         Trials(best_rival["mean"], best_rival["std"], best_rival["trials"]),
         LEVEL,
     )
+    of_rivals = over_rivals.groupby([rivals[axis] for axis in ROW]).min()
     proposed = cells[cells["method"].isin(PROPOSED)].groupby(ROW)["mean"].max()
     without_prior = bag_relu - mean_of(cells, "bag-free")
     place = ("mnist", 2, 10_000, "0.5")
@@ -258,9 +265,9 @@ def bag_numbers() -> dict[str, str]:
         "bags-paper-least": f"{over_paper.min():.1f}",
         "bags-paper-median": f"{over_paper.median():.1f}",
         "bags-paper-most": f"{over_paper.max():.1f}",
-        "bags-rivals": share(over_rivals > 0),
+        "bags-rivals": share(of_rivals > 0),
         "bags-rivals-significantly": str(int((low > 0).sum())),
-        "bags-least": f"{over_rivals.clip(upper=over_paper).min():.2f}",
+        "bags-least": f"{of_rivals.clip(upper=over_paper).min():.2f}",
         "bags-proposed": share(bag_relu > proposed),
         "bags-free-most": f"{without_prior.max():.2f}",
         "bags-free-near": share(without_prior < 1.5),
@@ -270,14 +277,37 @@ def bag_numbers() -> dict[str, str]:
     }
 
 
+def beside_bags() -> pd.DataFrame:
+    """Return the cells of methods that neither learn from bags nor see labels, beside `bag-relu`
+    (``mean_bags``, ``std_bags``) by the trials that both have.
+    """
+    runs = table_runs()
+    of_bags = runs.loc[runs["method"] == "bag-relu", [*ROW, "seed", "accuracy"]]
+    rivals = runs[~runs["method"].isin([*BAGS, *BY_LABELS])]
+    both = rivals.merge(of_bags, on=[*ROW, "seed"], suffixes=("", "_bags"))
+    cells = both.groupby([*ROW, "method"], as_index=False)
+    return cells.agg(
+        mean=("accuracy", "mean"),
+        std=("accuracy", "std"),
+        mean_bags=("accuracy_bags", "mean"),
+        std_bags=("accuracy_bags", "std"),
+        trials=("seed", "count"),
+    )
+
+
 def rival_numbers() -> dict[str, str]:
-    """Return how the part-wise correction and expectation maximisation stand beside others."""
+    """Return how the part-wise correction and expectation maximisation stand beside others, by
+    equal trials.
+    """
     cells = table_cells()
     part = mean_of(cells, "relu-part")
     above = [part > mean_of(cells, method).loc[part.index] for method in CORRECTED]
-    smaller = cells[cells["n"] == cells.groupby("dataset")["n"].transform("min")]
-    by_method = smaller.pivot(index=ROW, columns="method", values="mean")
-    nearest = by_method[[*OF_OTHERS, *PROPOSED]].idxmax(axis=1)
+
+    runs = table_runs()
+    runs = runs[runs["n"] == runs.groupby("dataset")["n"].transform("min")]
+    wide = runs.pivot(index=[*ROW, "seed"], columns="method", values="accuracy")
+    of_common_seeds = wide[[*OF_OTHERS, *PROPOSED]].dropna()
+    nearest = of_common_seeds.groupby(ROW).mean().idxmax(axis=1)
     return {
         "part-above": share(pd.concat(above)),
         "em-nearest": share(nearest == "bag-em"),
@@ -384,14 +414,14 @@ def rate_numbers() -> dict[str, str]:
 
 
 def of_base_or_rates(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the first three trials of the proposed methods at prior 0.5 and n = 10,000, with the
-    rates that were tried.
+    """Return the first three trials of the proposed methods on pairs and triples, at prior 0.5 and
+    n = 10,000, with the rates that were tried.
     """
     base = (runs["variant"] == BASE) | (runs["reading"] != "protocol")
     tried = runs["reading"].isin(RATES.values()) & base
     proposed = runs["method"].isin(PROPOSED) & (runs["loss"] == LOGISTIC)
-    place = (runs["prior"] == "0.5") & (runs["n"] == 10_000) & (runs["seed"] <= 3)
-    return runs[tried & proposed & place]
+    place = (runs["prior"] == "0.5") & (runs["n"] == 10_000) & runs["tuple_size"].isin([2, 3])
+    return runs[tried & proposed & place & (runs["seed"] <= 3)]
 
 
 def siamese_rows() -> pd.DataFrame:
@@ -444,6 +474,8 @@ def own_split_numbers() -> dict[str, str]:
             gain = means.loc[dataset, method].dropna() - published.loc[name]
             gains += gain.dropna().tolist()
     every = means.xs(4_000, level="n").loc["own-balanced", "supervised"].dropna()
+    proposed = means.xs("0.5", level="prior")[list(PROPOSED)]
+    raised = proposed.loc["own-balanced-digits"] - proposed.loc["own-balanced"]
     every_best = published.xs(4_000, level="n").loc["emnist-balanced"]
     (svhn,) = means.loc["own-svhn"].to_dict("records")
     return {
@@ -453,6 +485,7 @@ def own_split_numbers() -> dict[str, str]:
         "balanced-relu": between(-lower["difference"]),
         "own-bags": share(gain > 0 for gain in gains),
         "own-bags-least": f"{min(gains):.1f}",
+        "balanced-raised": between(raised.stack()),
         "balanced-supervised": between(every, digits=0),
         "balanced-less": share(every < every_best.loc[every.index]),
         "svhn-bags": f"{svhn['bag-relu']:.1f}",

@@ -33,7 +33,8 @@ names each by its number; the configuration has the names on top. Above: the med
 numbers, the middle half (thick) and the middle eight tenths (thin), in points of accuracy. The axis
 is linear to 5 points and logarithmic beyond. In the middle: the verdict on each number, those with
 most readings on top, then those where ours is highest; what is empty was not run. Below: where the
-reading departs from the protocol, our choices that were fixed in advance.
+reading departs from the protocol, our choices that were fixed in advance. A number has all trials
+that were run of it, so readings may have unequal ones; the list has how many.
 """
 # Red, green, blue and opacity of each of `VERDICTS`.
 HEX = ("00744fff", "4a9fdcff", "c3ccd5ff", "e8743fff", "00000000")
@@ -53,6 +54,7 @@ class Curve(NamedTuple):
     readings: list[dict[str, str]]
     gaps: np.ndarray  # ours minus the paper's by number, missing where it was not run
     verdicts: np.ndarray  # by number
+    trials: np.ndarray  # of each number, with those that diverged
 
     @property
     def medians(self) -> np.ndarray:
@@ -89,23 +91,31 @@ def specification_curve(panel: Panel, rule: Any) -> Curve:
     rows = np.lexsort((-np.nanmean(gaps, axis=0), -n_readings))
     sorted_places = np.ix_(columns, rows)
     in_order = [readings[place] for place in columns]
-    return Curve(in_order, gaps[sorted_places], judged[sorted_places])
+    return Curve(
+        in_order,
+        gaps[sorted_places],
+        judged[sorted_places],
+        tried.counts[sorted_places],
+    )
 
 
 def specification_columns(panel: Panel, readings: Readings, rule: Any) -> pd.DataFrame:
-    """Return a row for each column of the figure: its number, reading, address, numbers, median and
-    verdicts.
+    """Return a row for each column of the figure: its number, reading, address, numbers, the trials
+    that they have, median and verdicts.
     """
     curve = specification_curve(panel, rule)
     rows = []
     for column, reading in enumerate(curve.readings):
         judged = curve.verdicts[column]
+        trials = curve.trials[column][judged != NOT_RUN]
         rows.append(
             {
                 "column": column + 1,
                 "reading": readings.name(reading),
                 "address": reading_address(reading, readings),
-                "numbers": int((judged != NOT_RUN).sum()),
+                "numbers": len(trials),
+                "fewest_trials": int(trials.min()),
+                "most_trials": int(trials.max()),
                 "median": round(float(curve.medians[column]), 2),
                 **count_verdicts(judged, JUDGED),
             }

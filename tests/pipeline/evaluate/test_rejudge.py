@@ -24,7 +24,7 @@ from mdpu.pipeline.evaluate.rejudge import (
 )
 from mdpu.pipeline.job import asked
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.report.specification import specification_figure
+from mdpu.pipeline.report.specification import specification_columns, specification_figure
 from mdpu.pipeline.store import Stored
 
 CONFIG = load_config()
@@ -198,6 +198,16 @@ def test_the_specification_curve_has_a_column_for_each_reading_and_a_row_for_eac
     assert medians == sorted(medians)
     names = [text.get_text() for text in lower.get_yticklabels()]
     assert names == ["epochs: all", "epochs: best", "replacement: without"]
+
+
+def test_the_columns_of_the_specification_curve_say_how_many_trials_they_have():
+    of_five = panel(GAPS)
+    of_five.trials[0, 0, 3:] = np.nan  # one number of one reading has three
+    columns = specification_columns(of_five, READINGS, RULE).set_index("reading")
+    fewest = columns["fewest_trials"]
+    assert fewest.pop(READINGS.name(of_five.readings[0])) == 3
+    assert (fewest == 5).all()
+    assert (columns["most_trials"] == 5).all()
 
 
 @pytest.mark.parametrize("accuracies", [[90.0, 91.0, 92.0], [np.nan] * 3])
