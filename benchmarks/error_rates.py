@@ -25,6 +25,7 @@ from scipy import stats
 
 from mdpu.pipeline.evaluate.comparison import (
     FEWEST_TRIALS,
+    NOT_RUN,
     VERDICTS,
     Trials,
     equivalence_p,
@@ -216,7 +217,7 @@ def columns() -> dict[str, Column]:
     config = yaml.safe_load((REPOSITORY / "config.yaml").read_text(encoding="utf-8"))
     published = published_cells()["published_std"].to_numpy()
     comparison = read_csv(REPOSITORY / "results" / "reference" / "comparison.csv")
-    cells = in_one_reading(comparison)
+    cells = in_one_reading(comparison[comparison["verdict"] != NOT_RUN])
     measured = cells.loc[cells["method"].isin(PROPOSED), ["std", "published_std"]]
     deviations = {
         "published": np.stack([published, published]),

@@ -42,14 +42,13 @@ APART = ("figure3", "figure4", "own-cifar-10-curves")
 KEPT = {
     "paper-reference": (
         "",
-        {"report.html": "report.html", "verdicts.json": "verdicts.json"},
+        {name: name for name in ("report.html", "comparison.csv", "claims.csv", "verdicts.json")},
         ("tables", "figures"),
     ),
     "laws": ("laws", {"tables/laws.csv": "cells.csv", "figures/laws.svg": "laws.svg"}, ()),
     "own-split": ("own-split", {f"figures/{name}.svg": f"{name}.svg" for name in APART}, ()),
 }
 BAG_METHODS = ("bag-relu", "bag-free")
-CLAIMS = ["claim", "place", "statement", "ours", "in_single_trials", "status", "paper"]
 
 
 def keep_results(name: str) -> None:
@@ -58,14 +57,10 @@ def keep_results(name: str) -> None:
     results = RESULTS / name
     kept = REFERENCE / folder
     kept.mkdir(parents=True, exist_ok=True)
-    if name != "laws":
+    if name == "own-split":
         comparison = read_csv(results / "comparison.csv")
         write_csv(comparison[comparison["verdict"] != NOT_RUN], kept / "comparison.csv")
     if name == "paper-reference":
-        claims = read_csv(results / "claims.csv")
-        readings = [name.removesuffix("_status") for name in claims if name.endswith("_status")]
-        columns = [*CLAIMS, *(column for name in readings for column in (name, f"{name}_status"))]
-        write_csv(claims.loc[claims["ours_cases"] > 0, columns], kept / "claims.csv")
         write_csv(bag_runs(read_table(results / "metrics.parquet")), kept / "bags.csv")
     for file, named in files.items():
         shutil.copy(results / file, kept / named)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
-from rows import TITLES, around, markdown, read
+from rows import REFERENCE, TITLES, around, markdown, read
 from scipy import stats
 
 from mdpu.pipeline.evaluate.published import PROPOSED
@@ -11,8 +11,6 @@ from mdpu.pipeline.evaluate.published import PROPOSED
 LOOPS = {"ordinary": "ordinary loop", "plain": "the trainer"}
 # by the file that benchmarks read
 OF_IMAGES = {**TITLES, "emnist-letters": TITLES["emnist-letters-a-i"]}
-# Methods beside one another in two precisions.
-IN_PAIRS = (*PROPOSED, "relu-part", "abs-part", "bag-relu", "bag-free", "supervised")
 
 
 def processor_seconds() -> pd.DataFrame:
@@ -107,10 +105,12 @@ def precision() -> str:
     """
     rows = read("precision.csv").set_index("method")
     columns = ["pairs", "first", "second", "difference", "deviation", "largest"]
+    others = rows.index.drop([*PROPOSED, "all"])
     body = []
-    for method in IN_PAIRS:
+    for method in (*PROPOSED, *others, "all"):
         pairs, *numbers = rows.loc[method, columns]
-        body.append([f"`{method}`", str(pairs), *(shown(number) for number in numbers)])
+        title = method if method == "all" else f"`{method}`"
+        body.append([title, str(pairs), *(shown(number) for number in numbers)])
     heads = ["pairs", "bfloat16", "float32", "difference", "deviation", "largest"]
     return markdown(["", *heads], body)
 
@@ -127,6 +127,24 @@ def precision_numbers() -> dict[str, str]:
     return {
         "precision-most": f"{moved.max():.2f} points",
         "precision-runs": str(rows.loc["all", "pairs"]),
+        "bfloat16-shipped": in_bfloat16(read("runs.csv")),
+        "page-size": f"{(REFERENCE / 'report.html').stat().st_size / 1e6:.1f} MB",
+    }
+
+
+def in_bfloat16(runs: pd.DataFrame) -> str:
+    """Return how many of some runs multiplied in bfloat16."""
+    return f"{(runs['precision'] == 'bfloat16').sum():,} of {len(runs):,}"
+
+
+def memory_numbers() -> dict[str, str]:
+    """Return the memory of a fit beyond its rows at 100,000 groups, of the student and of the other
+    learners.
+    """
+    memory = read("costs.csv").query("n == 100_000").set_index("learner")["gib"]
+    return {
+        "memory-student": f"{memory['student']:.1f} GiB",
+        "memory-others": f"{memory.drop('student').max():.1f} GiB",
     }
 
 
@@ -160,4 +178,5 @@ def tables() -> dict[str, str]:
         "precision": precision(),
         "costs": costs(),
         **precision_numbers(),
+        **memory_numbers(),
     }

@@ -31,6 +31,18 @@ def read(name: str) -> pd.DataFrame:
     return pd.read_csv(REFERENCE / name, dtype=texts)
 
 
+def comparison(folder: str = "") -> pd.DataFrame:
+    """Return the published numbers beside ours, as far as they were run."""
+    rows = read(f"{folder}/comparison.csv" if folder else "comparison.csv")
+    return rows[rows["verdict"] != NOT_RUN]
+
+
+def claims() -> pd.DataFrame:
+    """Return the claims that some run says something of, by name."""
+    rows = read("claims.csv")
+    return rows[rows["ours_cases"] > 0].set_index("claim")
+
+
 def shipped(*selections: str) -> pd.DataFrame:
     """Return the shipped runs of some configurations, by their names."""
     runs = read("runs.csv")

@@ -9,7 +9,19 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import performance_tables
-from rows import IN_WORDS, JUDGED, REFERENCE, between, in_sentence, of_protocol, read, shipped
+from rows import (
+    IN_WORDS,
+    JUDGED,
+    REFERENCE,
+    ROOT,
+    between,
+    claims,
+    comparison,
+    in_sentence,
+    of_protocol,
+    read,
+    shipped,
+)
 
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.comparison import Trials, welch_interval
@@ -22,6 +34,7 @@ from mdpu.pipeline.evaluate.published import (
     published_cells,
 )
 from mdpu.pipeline.plan import CELL, LOGISTIC
+from mdpu.pipeline.store import read_runs
 
 EPOCHS = 100  # of the protocol
 LEVEL = 0.95
@@ -38,7 +51,7 @@ BY_LABELS = ("supervised", "chance", "untrained", "kmeans")
 
 def judged() -> pd.DataFrame:
     """Return the numbers of the proposed methods that were run, in one reading of the letters."""
-    rows = in_one_reading(read("comparison.csv"))
+    rows = in_one_reading(comparison())
     return rows[rows["method"].isin(PROPOSED)]
 
 
@@ -48,7 +61,7 @@ def table_runs() -> pd.DataFrame:
 
     Their rows are those of published numbers; the letters count in both readings.
     """
-    rows = read("comparison.csv")[ROW].drop_duplicates()
+    rows = comparison()[ROW].drop_duplicates()
     return of_protocol(shipped("paper-reference")).merge(rows, on=ROW)
 
 
@@ -66,7 +79,7 @@ def mean_of(cells: pd.DataFrame, method: str) -> pd.Series:
 
 def highest_published() -> pd.Series:
     """Return the paper's highest number of any method, by row of a table that was run."""
-    return in_one_reading(read("comparison.csv")).groupby(ROW)["published_mean"].max()
+    return in_one_reading(comparison()).groupby(ROW)["published_mean"].max()
 
 
 def of(part: int, whole: int) -> str:
@@ -135,17 +148,20 @@ def reading_numbers() -> dict[str, str]:
 
 def letter_numbers() -> dict[str, str]:
     """Return how far all 26 letters are from the paper, and the number that stands in two rows."""
-    rows = read("comparison.csv")
+    rows = comparison()
     rows = rows[rows["method"].isin(PROPOSED)]
     below = -rows.loc[rows["dataset"] == "emnist-letters", "difference"]
     twice = rows[(rows["tuple_size"] == 3) & (rows["n"] == 12_000) & (rows["prior"] == "0.4")]
-    by_dataset = twice[twice["method"] == "abs"].set_index("dataset")["mean"]
+    twice = twice[twice["method"] == "abs"].set_index("dataset")
+    by_dataset = twice["mean"]
+    published = twice.loc["mnist", ["published_mean", "published_std"]]
     cells = table_cells().query("prior == '0.5' and method in @PROPOSED")
     means = cells.set_index(["dataset", "tuple_size", "n", "method"])["mean"]
     return {
         "letters-raise": between(means.loc[LETTERS] - means.loc["emnist-letters"]),
         "letters-below": between(below, digits=0),
         "letters-cells": share(below > 0),
+        "twice-published": "{} ± {}".format(*published),
         "twice-mnist": f"{by_dataset['mnist']:.1f}",
         "twice-fashion": f"{by_dataset['fashion-mnist']:.1f}",
     }
@@ -169,7 +185,7 @@ CLAIMS = {
 
 def claim_numbers() -> dict[str, str]:
     """Return in how many cases claims hold."""
-    rows = read("claims.csv").set_index("claim")
+    rows = claims()
     made = {name: rows.loc[claim, "ours"] for name, claim in CLAIMS.items()}
     for name in ("above", "hold"):
         made[f"{name}-single"] = rows.loc[CLAIMS[name], "in_single_trials"]
@@ -204,11 +220,11 @@ STATUS = {"holds": "yes", "partly": "partly", "inconclusive": "open", "fails": "
 
 def article_claims() -> list[list[str]]:
     """Return a line for each statement of the paper: ours, and the paper's own numbers."""
-    rows = read("claims.csv").set_index("claim")
+    rows = claims()
     lines = []
-    for statement, claims in ARTICLE.items():
-        ours = [f"{STATUS[rows.loc[name, 'status']]}: {rows.loc[name, 'ours']}" for name in claims]
-        paper = [rows.loc[name, "paper"] for name in claims]
+    for statement, names in ARTICLE.items():
+        ours = [f"{STATUS[rows.loc[name, 'status']]}: {rows.loc[name, 'ours']}" for name in names]
+        paper = [rows.loc[name, "paper"] for name in names]
         shown = [text if text[0].isdigit() else "–" for text in paper]
         lines.append([statement, ", ".join(ours), ", ".join(dict.fromkeys(shown))])
 
@@ -366,6 +382,20 @@ def squared_loss_numbers() -> dict[str, str]:
     return {"squared-cost": between(cost, digits=0)}
 
 
+def tuple_part_numbers() -> dict[str, str]:
+    """Return where URE's tuple part of the risk ends on MNIST pairs at prior 0.5, on average."""
+    runs = table_runs().query(
+        "dataset == 'mnist' and tuple_size == 2 and n == 10_000 and prior == '0.5' "
+        "and method == 'ure'"
+    )
+    parts = ["risk_tuple_positive", "risk_tuple_negative"]
+    ends = []
+    for run in runs.itertuples():
+        history = read_runs(ROOT / run.file, [run.key])[run.key].history
+        ends.append(history[parts].iloc[-1].sum())
+    return {"tuple-part": f"{round(np.mean(ends), -3):,.0f}"}
+
+
 def slope_numbers() -> dict[str, str]:
     """Return the slopes of the error over n on MNIST at prior 0.5, in logarithms, as the claim of
     the parametric rate fits them.
@@ -397,7 +427,7 @@ def rate_numbers() -> dict[str, str]:
         for rate, reading in RATES.items():
             made[f"rate-{dataset}-{rate}"] = f"{means[dataset, reading]:.1f}"
 
-    pairs = read("comparison.csv").query("method == 'ure' and tuple_size == 2")
+    pairs = comparison().query("method == 'ure' and tuple_size == 2")
     pairs = in_one_reading(pairs)
     below = {prior: rows["difference"] for prior, rows in pairs.groupby("prior")}  # ours less paper
     mnist = pairs.query("dataset == 'mnist' and n == 10_000").set_index("prior")["difference"]
@@ -426,7 +456,7 @@ def of_base_or_rates(runs: pd.DataFrame) -> pd.DataFrame:
 
 def siamese_rows() -> pd.DataFrame:
     """Return `untrained`, the paper's Siamese and ours (``mean``) by row, in percent."""
-    published = in_one_reading(read("comparison.csv"))
+    published = in_one_reading(comparison())
     published = published[published["method"] == "siamese"].set_index(ROW).sort_index()
     runs = of_protocol(read("runs.csv"))
     controls = runs[runs["method"] == "untrained"]
@@ -459,7 +489,7 @@ def siamese_numbers() -> dict[str, str]:
 
 def own_split_numbers() -> dict[str, str]:
     """Return what sentences say of other draws of EMNIST and SVHN."""
-    rows = read("own-split/comparison.csv")
+    rows = comparison("own-split")
     met = rows["verdict"].isin(["reproduced", "close"])
     digits = rows["dataset"] == "own-digits"
     of_ten = rows["dataset"] == "own-balanced-digits"
@@ -523,6 +553,7 @@ def numbers() -> dict[str, str]:
         bag_numbers,
         rival_numbers,
         squared_loss_numbers,
+        tuple_part_numbers,
         slope_numbers,
         rate_numbers,
         usual_ramp_numbers,

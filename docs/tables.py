@@ -19,11 +19,23 @@ import pandas as pd
 import performance_tables
 import reading_tables
 import sentences
-from rows import JUDGED, ROOT, TITLES, around, markdown, read, shipped, with_interval
+from rows import (
+    JUDGED,
+    ROOT,
+    TITLES,
+    around,
+    claims,
+    comparison,
+    markdown,
+    read,
+    shipped,
+    with_interval,
+)
 
 from mdpu.pipeline.evaluate.published import published_cells
 
 CELL = ("dataset", "variant", "tuple_size", "n", "prior", "method", "loss")
+PAGES = ("article", "findings", "readings", "laws", "natural", "performance", "protocol")
 DOCUMENTS = (
     "README.md",
     "ARTIFACT.md",
@@ -31,7 +43,7 @@ DOCUMENTS = (
     "docs/CHECKLIST.md",
     *(
         f"docs/explanation/{name}.md"
-        for name in ("article", "findings", "readings", "laws", "natural", "performance")
+        for name in PAGES
     ),
     "docs/how-to/estimator.md",
     "docs/how-to/warnings.md",
@@ -236,7 +248,7 @@ def readings() -> str:
 
 def own_split() -> str:
     """Return the verdicts on EMNIST's images in a split of their own, by dataset and method."""
-    rows = read("own-split/comparison.csv")
+    rows = comparison("own-split")
     body = []
     verdicts = JUDGED
     for dataset, (title, _) in OWN.items():
@@ -253,9 +265,9 @@ def own_split() -> str:
     return markdown(["", *verdicts, "difference"], body)
 
 
-def claims() -> str:
+def claims_table() -> str:
     """Return the paper's claims, with the share that holds in our cells and in the paper's."""
-    rows = read("claims.csv")
+    rows = claims().reset_index()
     readings = [name.removesuffix("_status") for name in rows if name.endswith("_status")]
     body = [
         [
@@ -356,7 +368,7 @@ def tables() -> dict[str, str]:
     """Return every table by its name."""
     made = {name: of_cells(name) for name in TABLES}
     made |= {"laws-mnist": laws("mnist"), "natural": natural(), "own-split": own_split()}
-    made |= {"verdicts": verdicts(), "claims": claims(), "readings": readings()}
+    made |= {"verdicts": verdicts(), "claims": claims_table(), "readings": readings()}
     made["article-claims"] = markdown(
         ["statement", "ours", "article's numbers"], sentences.article_claims()
     )
@@ -371,11 +383,22 @@ def tables() -> dict[str, str]:
         reading_tables.tables(),
         reading_tables.numbers(),
         sentences.numbers(),
+        counts_of_marks(),
     ):
         twice = made.keys() & more.keys()
         assert not twice, f"two tables or numbers have the names {sorted(twice)}"
         made |= more
     return made
+
+
+def counts_of_marks() -> dict[str, str]:
+    """Return how many numbers, tables and paragraphs of the documents are filled in or by hand."""
+    text = "".join((ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS)
+    return {
+        "filled-numbers": str(text.count("<!-- n: ")),
+        "filled-tables": str(text.count("<!-- table: ")),
+        "by-hand": str(text.count("<!-- by hand: ")),
+    }
 
 
 def written(text: str, made: dict[str, str]) -> str:

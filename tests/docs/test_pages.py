@@ -185,8 +185,14 @@ def test_the_documents_have_the_tables_of_the_rows(monkeypatch):
     assert {name for names in marked for name in names} == made.keys()
 
 
-# A number that somebody measured, in a sentence.
-MEASURED = re.compile(r"\b\d+ of (the )?\d+\b|\b\d[\d.]* points\b|\b\d+\.\d+ %|\b\d+ to \d+ %")
+# A number that somebody measured, in a sentence: a count, points, shares, times and sizes, a ratio,
+# two decimals or thousands below zero. Not a version, and not a threshold.
+UNITS = "(processor )?(seconds|s|ms|minutes|hours|kB|MiB|GiB|GFLOP)"
+MEASURED = re.compile(
+    r"\b\d+ of (the )?\d+\b|\b\d[\d.]* points\b|\b\d+\.\d+ %|\b\d+ to \d+ %"
+    rf"|\b\d[\d.]* {UNITS}\b|\b\d+\.\d+ times\b"
+    r"|(?<!within )(?<!Python )\b\d+\.\d\d\b(?!\.)|-\d+,\d{3}"
+)
 MEASURING = [
     "README.md",
     "ARTIFACT.md",

@@ -13,6 +13,7 @@ from scipy import stats
 from tracked import list_files
 
 from mdpu.pipeline.config import load_config
+from mdpu.pipeline.evaluate.comparison import NOT_RUN
 from mdpu.pipeline.evaluate.published import PROPOSED, in_one_reading, published_cells
 from mdpu.pipeline.files import REPOSITORY, read_json
 
@@ -36,7 +37,7 @@ AXES = ["dataset", "tuple_size", "n", "prior"]
 def compared(folder: str = "") -> pd.DataFrame:
     """Return the shipped comparisons of URE, ReLU and ABS, each published number once."""
     rows = pd.read_csv(REFERENCE / folder / "comparison.csv", dtype={"prior": str})
-    return in_one_reading(rows).query("method in @PROPOSED")
+    return in_one_reading(rows[rows["verdict"] != NOT_RUN]).query("method in @PROPOSED")
 
 
 def counts(rows: pd.DataFrame) -> tuple[int, ...]:

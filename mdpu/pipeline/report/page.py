@@ -313,9 +313,15 @@ def _cells(parts: Sequence[Part]) -> tuple[dict[str, Any], dict[str, Any]]:
         "runs": len(every_run),
         "seeds": sorted(set(every_run["seed"])),
         "training": training,
-        "reduced": int((every_run["precision"] != FLOAT32).sum()),
+        "reduced": _runs_by_other_precision(every_run["precision"]),
     }
     return said, drawer_data(cells)
+
+
+def _runs_by_other_precision(precisions: pd.Series) -> dict[str, int]:
+    """Return how many runs were not trained in float32, by precision, the most first."""
+    counts = precisions[precisions != FLOAT32].str.replace("tf32", "TF32").value_counts()
+    return {str(precision): int(count) for precision, count in counts.items()}
 
 
 def _making(plan: Plan, out: Path) -> dict[str, Any]:
