@@ -109,7 +109,15 @@ def joint() -> str:
             twos = [f"{row[name]:.2f}" for name in ("tau", "kappa", "rms_z")]
             shown = [with_trials(numbers), in_words(row["reading"]), f"{row['posterior']:.2f}"]
             body.append([*shown, *ones, *twos, gaps, f"{row['ratio']:.2f}"])
-    head = ["numbers (trials)", "reading", "posterior", "log mean", "log deviation", "$\\tau$", "$\\kappa$"]
+    head = [
+        "numbers (trials)",
+        "reading",
+        "posterior",
+        "log mean",
+        "log deviation",
+        "$\\tau$",
+        "$\\kappa$",
+    ]
     return markdown([*head, "RMS z", "gap URE / ReLU / ABS", "ratio"], body)
 
 

@@ -41,10 +41,7 @@ DOCUMENTS = (
     "ARTIFACT.md",
     "docs/index.md",
     "docs/CHECKLIST.md",
-    *(
-        f"docs/explanation/{name}.md"
-        for name in PAGES
-    ),
+    *(f"docs/explanation/{name}.md" for name in PAGES),
     "docs/how-to/estimator.md",
     "docs/how-to/warnings.md",
     "docs/how-to/your-loop.md",
