@@ -160,9 +160,9 @@
   let state = protocol;
   let verdicts = new Map([...numbers].map(([cell, number]) => [cell, judge(number, state)]));
 
+  // As Python's verdict_words has it.
   const remark = (mark, { verdict, difference, reason, trials }) => {
-    const many = trials ? `; ${trials[2]} trial${trials[2] === 1 ? "" : "s"}` : "";
-    const words = verdict + (difference === null ? "" : ` (${signed(difference)} points; ${reason}${many})`);
+    const words = verdict + (difference === null ? "" : ` (${signed(difference)} points; ${reason}; ${trials[2]} trial${trials[2] === 1 ? "" : "s"})`);
     mark.className = `mark ${kind(verdict)}`;
     mark.title = words;
     mark.replaceChildren(GLYPHS[verdict], make("span", { className: "hidden-text", textContent: ` ${words}` }));
@@ -296,6 +296,7 @@
     }
   };
 
+  const PROPOSED = ["ure", "relu", "abs"];
   const headline = document.getElementById("headline");
   const sentence = headline.textContent;
   const show = () => {
@@ -317,13 +318,14 @@
         if (place.querySelector(".mark")) remark(place.querySelector(".mark"), found);
         if (place.querySelector(".difference")) place.querySelector(".difference").lastChild.data = signed(found.difference);
         if (!row.closest("#comparisons")) continue;
-        const [verdict, difference, between, why] = ["Verdict", "Difference", "Interval", "Why"].map((label) => row.querySelector(`[data-label="${label}"]`));
+        const [verdict, difference, between, trials, why] = ["Verdict", "Difference", "Interval", "Trials", "Why"].map((label) => row.querySelector(`[data-label="${label}"]`));
         verdict.dataset.value = found.verdict;
         verdict.firstElementChild.className = `mark ${kind(found.verdict)}`;
         verdict.firstElementChild.textContent = GLYPHS[found.verdict];
         verdict.lastChild.data = ` ${found.verdict}`;
         difference.textContent = signed(found.difference);
         between.textContent = interval(found);
+        trials.textContent = found.trials?.[2] ?? "–";
         why.textContent = found.reason;
       }
     }
@@ -340,31 +342,42 @@
       drawForest(panel, [...numbers.values()].filter((one) => one.method === panel.dataset.method && counts(one, state)).map((one) => [one, verdicts.get(one.cell)]));
     }
     for (const table of tables) showTable(table, reread);
-    const total = VERDICTS.map((verdict) => ["ure", "relu", "abs"].reduce((sum, method) => sum + (tallies.get(method)?.[verdict] ?? 0), 0));
+    const total = VERDICTS.map((verdict) => PROPOSED.reduce((sum, method) => sum + (tallies.get(method)?.[verdict] ?? 0), 0));
     const by = reread ? `Under your reading, ${choicesInWords()}` : "By your margins";
     const [reproduced, close, inconclusive, differ] = total;
-    headline.textContent = usual ? sentence : `${by}: of the ${total.reduce((a, b) => a + b)} numbers of the paper that were run, ${reproduced} are reproduced, ${close} close, ${inconclusive} inconclusive, and ${differ} differ.`;
+    const judged = [...numbers].filter(([cell, number]) => PROPOSED.includes(number.method) && counts(number, state) && verdicts.get(cell).trials);
+    const each = judged.length ? `, in ${counted(judged.map(([cell]) => verdicts.get(cell).trials[2]), "trial")} each` : "";
+    headline.textContent = usual ? sentence : `${by}: of the ${judged.length} numbers of the paper that were run${each}, ${reproduced} are reproduced, ${close} close, ${inconclusive} inconclusive, and ${differ} differ.`;
     document.documentElement.classList.toggle("rejudged", !usual);
     document.documentElement.classList.toggle("reread", reread);  // by other runs or epochs, not by other margins alone
     for (const head of document.querySelectorAll("#readings-counts [data-chosen]")) {
       const chosen = { ...judging.rule, ...JSON.parse(head.dataset.chosen) };
       head.parentElement.setAttribute("aria-current", Object.keys(chosen).every((key) => chosen[key] === state[key]));
     }
-    for (const part of document.querySelectorAll("[data-rule]")) part.textContent = { level: `${+(100 * state.level).toFixed(2)} %`, margin: state.margin, wider: state.wider_margin }[part.dataset.rule];
+    for (const part of document.querySelectorAll("[data-rule]")) part.textContent = { level: `${+(100 * state.level).toFixed(2)} %`, margin: state.margin, wider: state.wider_margin, twice: 2 * state.wider_margin }[part.dataset.rule];
     showComparisons();
   };
 
   // The reading and the rule as the address has them: where they depart from the protocol, as `epochs:all;loss:hinge`.
   const readingText = () => Object.keys(protocol ?? {}).filter((key) => state[key] !== protocol[key]).map((key) => `${key}:${state[key]}`).join(";");
   const BOUNDS = { margin: [0.1, 10], wider_margin: [0.1, 20], level: [0.51, 0.999] };
+  // What a text asks for, and the parts of it that cannot be.
   const readReading = (text) => {
     const wanted = {};
-    for (const part of text.split(";")) {
+    const refused = [];
+    for (const part of text.split(";").filter(Boolean)) {
       const [key, value] = [part.slice(0, part.indexOf(":")), part.slice(part.indexOf(":") + 1)];
       if (key in BOUNDS && Number(value) >= BOUNDS[key][0] && Number(value) <= BOUNDS[key][1]) wanted[key] = Number(value);
       else if (Object.hasOwn(judging.choices, key) && judging.choices[key].some(([known]) => known === value)) wanted[key] = value;
+      else refused.push(part);
     }
-    return wanted;
+    const { margin, wider_margin: wider } = { ...protocol, ...wanted };
+    if (wider < margin) {
+      refused.push(`a margin of ${margin} with a wider one of ${wider}`);
+      delete wanted.margin;
+      delete wanted.wider_margin;
+    }
+    return { wanted, refused };
   };
   // What the address asks for: a reading, and the number that is open.
   const address = () => {
@@ -435,7 +448,11 @@
       if (!fragment().startsWith("comparisons")) return replaceAddress(addressOf(null));
       replaceAddress(addressOfComparisons(new URLSearchParams(fragment().split("?")[1] ?? "")));
     };
-    choose = (wanted) => { set(wanted); write(); };
+    choose = (wanted, refused = []) => {
+      set(wanted);
+      write();
+      if (refused.length) fault.textContent = `The address asks for what cannot be: ${refused.join(", ")}. It is left out.`;
+    };
     const usual = make("button", { type: "button", textContent: "As the protocol" });
     usual.addEventListener("click", () => { choose({}); tell(); });
     form.append(usual, fault);
@@ -474,11 +491,15 @@
       ["Verdict", found.verdict],
       ["Ours", `${ours(found)}${trials ? ` %, ${trials} trials${diverged ? `, ${diverged} diverged` : ""}` : ""}`],
       ["The paper’s", `${number(paper.paperMean)} ± ${number(paper.paperStd)} %, 3 trials`],
-      ["Difference", `${signed(found.difference)} points`],
-      ["Interval", interval(found)],
-      ["Reason", found.reason],
+      ...(trials ? [["Difference", `${signed(found.difference)} points`], ["Interval", interval(found)], ["Reason", found.reason]] : []),
     ];
     return [make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", { textContent: name }), make("dd", { textContent: value })]))];
+  };
+
+  const scrolled = (label, child) => {
+    const box = make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: label }, child);
+    widths.observe(box);
+    return box;
   };
 
   // The verdicts on one number under every reading that has trials of it: trainings, scopes and losses down, epochs across.
@@ -500,11 +521,13 @@
     return [
       make("h3", { textContent: "Under other readings" }),
       make("p", { className: "quiet", textContent: `Reproduced under ${reproduced} of ${all.length} readings, each by all of its trials, at the margins and the level that are set.` }),
-      make("table", { className: "grid" },
+      scrolled("Verdicts under other readings", make("table", { className: "grid" },
         make("thead", {}, make("tr", {}, make("th", { scope: "col", className: "name", textContent: "Drawn, trained" }), make("th", { scope: "col", textContent: "trials" }), ...epochs.map(([, words]) => make("th", { scope: "col", textContent: words })))),
-        make("tbody", {}, ...rows.map(({ title, found }) => make("tr", {}, make("th", { scope: "row", textContent: title }), make("td", { textContent: trialsOf(found) }), ...found.map(cell))))),
+        make("tbody", {}, ...rows.map(({ title, found }) => make("tr", {}, make("th", { scope: "row", textContent: title }), make("td", { textContent: trialsOf(found) }), ...found.map(cell)))))),
     ];
   };
+
+  const fileOf = new Map(Object.values(cells).flatMap(({ trials }) => trials.map(([, , key, place]) => [key, files[place]])));
 
   // The runs of a cell that the chosen reading counts: those of the page's own results, or of another training.
   const TRAINED = ["training", "scope", "loss", "epochs"];  // what decides which runs and epochs are shown
@@ -522,7 +545,7 @@
     return {
       epochs: judging.choices.epochs.find(([value]) => value === state.epochs)[1],
       trials: counted.map(({ seed, accuracies, key, device, precision, day }) => ({
-        seed, key, file: null, accuracy: accuracies[state.epochs], trained: `${precision} on ${device}, ${day}`,
+        seed, key, file: fileOf.get(key), accuracy: accuracies[state.epochs], trained: `${precision} on ${device}, ${day}`,
       })),
       curve: curveOf(counted),
       commands: [`./run trace ${cell}`, ...counted.map(({ seed }) => `./run retrain ${cell}/seed${seed}`)],
@@ -537,6 +560,15 @@
     return { lines: runs.map(({ curve }) => curve.flatMap(point).join(" ")), low, high, first: 1, last };
   };
 
+  // Which reading a panel is of; nothing under the protocol.
+  const readingOf = (paper) => {
+    const other = choicesInWords();
+    if (!other) return "";
+    if (!paper) return "Under the protocol, not your reading, under which this was not run.";
+    const apart = counts(paper, state) ? "" : " It takes other images for this number of the paper, so these are not counted.";
+    return `Under the reading: ${other}.${apart}`;
+  };
+
   const fill = (name) => {
     const { title } = cells[name];
     const paper = numbers.get(name);
@@ -546,7 +578,7 @@
     const seeds = trials.map(({ seed }) => make("li", {}, draw("svg", { viewBox: "0 0 35 10", "aria-hidden": true }, draw("path", { d: "M0 5H35" })), `seed ${seed}`));
     const shut = make("button", { type: "button", className: "shut", textContent: "Close", autofocus: true });
     shut.addEventListener("click", () => drawer.close());
-    const other = paper && choicesInWords();
+    const reading = readingOf(paper);
     const trained = trials.flatMap(({ seed, accuracy, key, file, trained }) => [
       make("dt", { textContent: `Seed ${seed}` }),
       make("dd", {}, `${accuracy === null ? "diverged" : `${number(accuracy)} %`}, ${trained}; `, make("code", { textContent: key }), ...(file ? [" in ", make("code", { textContent: file })] : [])),
@@ -564,13 +596,19 @@
     drawer.replaceChildren(
       shut,
       make("h2", { id: "drawer-title", textContent: title }),
-      ...(other ? [make("p", { className: "reading", textContent: `Under the reading: ${other}.` })] : []),
+      ...(reading ? [make("p", { className: "reading", textContent: reading })] : []),
       ...arithmetic(paper),
       ...told,
       ...underReadings(paper),
       ...(trials.length ? [make("h3", { textContent: "Where it comes from" }), make("dl", {}, ...trained)] : []),
-      ...(trials.length ? [make("h3", { textContent: "Trace it, train it again" }), make("pre", { textContent: commands.join("\n") })] : []),
+      ...(trials.length ? [make("h3", { textContent: "Trace it, train it again" }), make("pre", { textContent: commands.join("\n") }), ...overEpochs(paper)] : []),
     );
+  };
+  // A reading of other epochs takes the same runs, of which the commands print what the protocol does.
+  const overEpochs = (paper) => {
+    if (!paper || state.epochs === protocol.epochs) return [];
+    const words = judging.choices.epochs.find(([value]) => value === protocol.epochs)[1];
+    return [make("p", { className: "quiet", textContent: `The commands print accuracies by the protocol’s epochs: ${words}.` })];
   };
   const origins = new Map([...document.querySelectorAll("#training tbody tr")].map((row) =>
     [row.cells[0].textContent, `${row.cells[2].firstChild.textContent} on ${row.cells[1].textContent}, ${row.cells[3].textContent}`]));
@@ -616,7 +654,10 @@
 
   const follow = () => {
     const reading = address().reading ?? history.state?.reading ?? readingText();
-    if (reading !== readingText()) choose(readReading(reading));
+    if (reading !== readingText()) {
+      const { wanted, refused } = readReading(reading);
+      choose(wanted, refused);
+    }
     replaceAddress();
     if (opened()) return openCell(opened());
     if (drawer.open) drawer.close();

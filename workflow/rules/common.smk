@@ -122,11 +122,10 @@ if {"-n", "--dry-run", "--dryrun"} & {*sys.argv}:
     core_hours = sum(PLAN.core_minutes(cell) or 0 for cell in missing) / 60
     gpu_hours = sum(PLAN.gpu_minutes(cell) for cell in missing) / 60
     large = sum(PLAN.gpu_minutes(cell) > 0 for cell in missing)
-    print(
-        f"to train: {core_hours:.1f} hours of one core, and {large} cells of ResNet-34, which are about "
-        f"{gpu_hours:.0f} hours of an H100",
-        file=sys.stderr,
-    )
+    work = f"{core_hours:.1f} hours of one core" if missing else "nothing"
+    if large:
+        work += f", and {large} cells of ResNet-34, which are about {gpu_hours:.0f} hours of an H100"
+    print(f"to train: {work}", file=sys.stderr)
 
 SHOWN = [file for name in PLAN.experiments for file in show.outputs(PLAN, name)]
 TABLES = [file for file in SHOWN if file.parent == RESULTS / "tables"]

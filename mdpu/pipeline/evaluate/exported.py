@@ -90,7 +90,7 @@ def _row(
         "ours": _statistics(trials.values()),
         "trials": len(trials),
         "verdict": verdict,
-        "address": address(reading, readings, _cell_of_page(cell, readings)),
+        "address": address(reading, readings, _cell_of_page(cell, reading, readings)),
         "runs": [f"{run}/seed{seed}" for seed in trials],
     }
 
@@ -122,9 +122,11 @@ def _cell_of_runs(cell: Mapping[Any, Any], reading: Reading, readings: Readings)
     return cell_name({**cell, **ours})
 
 
-def _cell_of_page(cell: Mapping[Any, Any], readings: Readings) -> str:
-    """Return the name under which the page shows a published cell: that of the protocol's runs."""
-    ours = readings.changes(readings.protocol)["datasets"]
+def _cell_of_page(cell: Mapping[Any, Any], reading: Reading, readings: Readings) -> str:
+    """Return the name under which the page shows a published cell in a reading: that of the
+    protocol's runs on the images that the reading takes.
+    """
+    ours = readings.changes(reading)["datasets"]
     dataset = ours.get(cell["dataset"], cell["dataset"])
     return cell_name(
         {**cell, "dataset": dataset, "variant": BASE, "loss": LOGISTIC, "law": DOMINANT}

@@ -18,6 +18,7 @@ from mdpu.pipeline.evaluate.collect import epochs_in_words, reported_accuracy, s
 from mdpu.pipeline.evaluate.summary import were_run
 from mdpu.pipeline.plan import AXES, DOMINANT, LOGISTIC, Plan, Run
 from mdpu.pipeline.report.drawing import size_name
+from mdpu.pipeline.report.verdicts import verdict_words
 
 # of a curve's drawing, in its own units
 WIDTH = 200
@@ -142,12 +143,12 @@ def drawn(curves: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, Any]:
 
 
 def verdicts_by_cell(comparison: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return the comparisons of the cells that were run, by the name of the cell; missing numbers
-    are None.
+    """Return the comparisons of the cells that were run, by the name of the cell, with the verdict
+    in ``words``; missing numbers are None.
     """
     run = were_run(comparison)
     rows: list[dict[Any, Any]] = run.astype(object).where(run.notna(), None).to_dict("records")
-    return {row["cell"]: row for row in rows}
+    return {row["cell"]: {**row, "words": verdict_words(row)} for row in rows}
 
 
 def drawer_data(lines: list[dict[str, Any]]) -> dict[str, Any]:

@@ -24,9 +24,10 @@ from mdpu.pipeline.evaluate.exported import DECIMALS
 from mdpu.pipeline.evaluate.published import NUMERALS, family, published_cells
 from mdpu.pipeline.evaluate.rejudge import place_name
 from mdpu.pipeline.evaluate.shipped import variant_of
-from mdpu.pipeline.evaluate.summary import counted, were_run
+from mdpu.pipeline.evaluate.summary import counted, in_points, were_run
 from mdpu.pipeline.files import read_csv, read_json
 from mdpu.pipeline.plan import CELL, Plan, cell_name
+from mdpu.pipeline.report.sections import number_of_trials
 
 TABLES = {2: "II, pairs", 3: "III, pairs", 4: "IV, triples", 5: "V, triples"}
 # Glyphs tell the verdicts apart without colour.
@@ -107,19 +108,25 @@ def _grid_rows(
     return grid_rows
 
 
-def _look(row: dict[Any, Any]) -> dict[str, str | None]:
+def _look(row: Mapping[Any, Any]) -> dict[str, str | None]:
     """Return a comparison as the grid shows it: glyph, kind and words of the verdict, and our
     cell.
     """
     verdict = row["verdict"]
     glyph, kind = LOOKS[verdict]
-    words = verdict
-    cell = row["cell"]
-    if verdict == NOT_RUN:
-        cell = None
-    elif not pd.isna(row["difference"]):
-        words += f" ({row['difference']:+.2f} points; {row['reason']})"
-    return {"glyph": glyph, "kind": kind, "words": words, "cell": cell}
+    cell = None if verdict == NOT_RUN else row["cell"]
+    return {"glyph": glyph, "kind": kind, "words": verdict_words(row), "cell": cell}
+
+
+def verdict_words(row: Mapping[Any, Any]) -> str:
+    """Return the verdict of a comparison with its difference, reason and number of trials, as the
+    page's script writes it.
+    """
+    verdict = str(row["verdict"])
+    if verdict == NOT_RUN or pd.isna(row["difference"]):
+        return verdict
+    trials = number_of_trials([int(row["trials"])])
+    return f"{verdict} ({in_points(row['difference'], 2)} points; {row['reason']}; {trials})"
 
 
 def _titled(plan: Plan, row: dict[str, Any]) -> dict[str, Any]:

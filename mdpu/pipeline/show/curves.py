@@ -27,10 +27,13 @@ LINEAR_RISK = 1.0
 CAPTION = """\
 Training risk (the uncorrected, unbiased estimate, averaged over the epoch's minibatches) and test
 accuracy per epoch, each a running mean over a tenth of the epochs. A thick line is the mean over
-trials, a thin one a trial. Panels of one dataset have the same axes. Their heights fit the epochs
-after the first tenth, so a steep beginning may leave the panel. Where the risk axis goes below -10
-it is linear between -1 and 1 and logarithmic beyond. Controls are horizontal lines at the mean of
-their last 10 epochs. One that lies outside of the axis is named above it.
+trials, a thin one a trial. Panels of one dataset have the same axes, whose ranges fit the epochs
+after the first tenth. Where the risk axis goes below -10 it is linear between -1 and 1 and
+logarithmic beyond.
+"""
+OF_CONTROLS = """\
+A control is a horizontal line at the mean of its last 10 epochs, or is named above an axis that
+ends before it.
 """
 
 
@@ -175,4 +178,11 @@ def _share_axes(panels: Sequence[Panel], metrics: pd.DataFrame) -> None:
         drawing.name_outside(panel.accuracy, panel.controls)
 
 
-KIND = figure_kind(draw, CAPTION, single=("variant", "n", "loss"))
+def caption(experiment: Experiment) -> str:
+    """Return the caption of an experiment's figure."""
+    methods = {run.method for run in experiment.runs}
+    has_control = any(load_method(method).control for method in methods)
+    return CAPTION + OF_CONTROLS if has_control else CAPTION
+
+
+KIND = figure_kind(draw, caption, single=("variant", "n", "loss"))

@@ -34,7 +34,10 @@ this one is transposed.
 """
 DEAD_RAMP = """\
 The ramp loss is the paper's as printed in Table I. It has no slope on points that are
-misclassified, so nothing is learned with it, and its points stay near chance.
+misclassified, so URE, ReLU and ABS learn nothing with it, and their points stay near chance.
+"""
+PARTS_LEARN = """\
+A correction of each part learns something with it.
 """
 
 
@@ -120,8 +123,13 @@ def _name_datasets(axis: Axes, datasets: Mapping[str, str], places: Mapping[str,
 
 def caption(experiment: Experiment) -> str:
     """Return the caption of an experiment's figure."""
-    has_ramp = any(run.loss == "ramp" for run in experiment.runs)
-    return CAPTION + DEAD_RAMP if has_ramp else CAPTION
+    on_ramp = {run.method for run in experiment.runs if run.loss == "ramp"}
+    words = CAPTION
+    if on_ramp:
+        words += DEAD_RAMP
+    if "relu-part" in on_ramp:
+        words += PARTS_LEARN
+    return words
 
 
 KIND = figure_kind(draw, caption, single=("variant", "n"))

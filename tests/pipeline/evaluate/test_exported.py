@@ -44,6 +44,15 @@ def test_the_verdicts_keep_their_schema_and_add_up(made):
         assert len(differing) == row["differs"]
 
 
+def test_an_address_is_of_the_images_that_its_runs_are_of():
+    """The letters are two datasets on the page, and a reading takes one of them."""
+    shipped = read_json(REPOSITORY / "results" / "reference" / "verdicts.json")
+    for row in shipped["numbers"]:
+        cell = row["address"].removeprefix("#").rpartition("number=")[2]
+        datasets = {run.partition("/")[0] for run in row["runs"]}
+        assert datasets == {cell.partition("/")[0]}
+
+
 def test_the_runs_of_a_verdict_can_be_traced(made):
     """A number under another reading, whose runs no experiment shows."""
     _, _, verdicts = made
