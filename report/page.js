@@ -489,7 +489,7 @@
     const [, , trials, diverged] = found.trials ?? [];
     const facts = [
       ["Verdict", found.verdict],
-      ["Ours", `${ours(found)}${trials ? ` %, ${trials} trials${diverged ? `, ${diverged} diverged` : ""}` : ""}`],
+      ["Ours", `${ours(found)}${trials ? ` %, ${counted([trials], "trial")}${diverged ? `, ${diverged} diverged` : ""}` : ""}`],
       ["The paper’s", `${number(paper.paperMean)} ± ${number(paper.paperStd)} %, 3 trials`],
       ...(trials ? [["Difference", `${signed(found.difference)} points`], ["Interval", interval(found)], ["Reason", found.reason]] : []),
     ];

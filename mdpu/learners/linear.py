@@ -124,12 +124,8 @@ def cross_fit(
     number, ridge, chosen = best
     everywhere = np.stack([_at(candidates[number], model) for model in chosen])  # (folds, N)
     if aligned or all(law.is_symmetric for law in bags.laws):
-        signs = _signs(everywhere[:, bags.unlabeled])[:, None]
-        # log pi p / (1 - pi) q becomes log pi q / (1 - pi) p
-        moved = np.where(signs < 0, 2 * logit(prior), 0.0)
-        chosen = chosen * signs
-        chosen[:, -1:] += moved
-        everywhere = everywhere * signs + moved
+        exchanged = in_minority(everywhere[:, bags.unlabeled])
+        chosen, everywhere = exchange(exchanged, chosen, everywhere, prior)
     tuple_scores = []
     for fold_of_tuple, part in zip(tuple_folds, bags.parts, strict=True):
         tuple_scores.append(everywhere[fold_of_tuple[:, None], part.tuples])
@@ -220,13 +216,28 @@ def _at(features: Any, model: Floats) -> Floats:
     return np.asarray(features @ model[:-1] + model[-1])
 
 
-def _signs(scores: Floats) -> Floats:
-    """Return -1 for each row of scores (folds, N) that correlates negatively with most others,
-    otherwise 1.
-    """
+def in_minority(scores: Floats) -> NDArray[np.bool_]:
+    """Return which rows of scores (folds, N) correlate negatively with most others."""
     centred = scores - scores.mean(axis=1, keepdims=True)
-    with_first = np.where(centred @ centred[0] < 0, -1.0, 1.0)
-    return with_first if with_first.sum() >= 0 else -with_first
+    is_against_first = centred @ centred[0] < 0
+    if 2 * is_against_first.sum() > len(scores):
+        return ~is_against_first
+    return is_against_first
+
+
+def exchange(
+    exchanged: NDArray[np.bool_], models: Floats, scores: Floats, prior: float
+) -> tuple[Floats, Floats]:
+    """Return models (folds, d + 1) and their scores (folds, N) with the classes exchanged in some
+    folds.
+
+    A score is the log-odds log pi p / (1 - pi) q, which becomes log pi q / (1 - pi) p.
+    """
+    signs = np.where(exchanged, -1.0, 1.0)[:, None]
+    moved = np.where(exchanged, 2 * logit(prior), 0.0)[:, None]
+    models = models * signs
+    models[:, -1:] += moved
+    return models, scores * signs + moved
 
 
 def _path(

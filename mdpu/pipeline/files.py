@@ -136,6 +136,8 @@ TEXTS = (
     "loss",
     "law",
     "base",
+    "key",
+    "selection",
     "value",
 )
 

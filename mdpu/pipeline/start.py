@@ -39,7 +39,7 @@ COMMANDS = {
     "test": ["bash", "envs/test.sh"],
     "docs": [str(PYTHON), "-m", "sphinx", "-nW", "docs", "docs/_build/html"],
 }
-DRY = re.compile("-[nkptF]*n[nkptF]*|--dry-?run")  # -n may stand among other letters, as in -np
+DRY = re.compile("-[tkfFlSDpa]*n.*|--dry-?run")  # -n may stand among other letters, as in -np
 
 
 def needs_no_package(arguments: Sequence[str]) -> bool:

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mdpu.errors import UserError, check_count
@@ -23,7 +24,13 @@ from mdpu.pipeline.config import BASE, load_config
 from mdpu.pipeline.data.labels import SIDES, write_labels
 from mdpu.pipeline.data.sources import write_source
 from mdpu.pipeline.data.splits import write_split
-from mdpu.pipeline.evaluate.collect import collect, epochs_in_words, run_accuracies, summarize
+from mdpu.pipeline.evaluate.collect import (
+    collect,
+    epochs_in_words,
+    number_of_trials,
+    run_accuracies,
+    summarize,
+)
 from mdpu.pipeline.evaluate.comparison import (
     DIFFERS,
     NOT_RUN,
@@ -221,9 +228,9 @@ def _cell_lines(cell: Cell) -> list[str]:
 
 def _in_words(trials: Trials) -> str:
     """Return mean and deviation of trials, and their number; one trial has no deviation."""
-    if trials.number == 1:
-        return f"{trials.mean:.2f}, 1 trial"
-    return f"{trials.mean:.2f} ± {trials.std:.2f}, {trials.number} trials"
+    number = int(np.asarray(trials.number))
+    deviation = "" if number == 1 else f" ± {trials.std:.2f}"
+    return f"{trials.mean:.2f}{deviation}, {number_of_trials([number])}"
 
 
 def _in_a_line(values: Mapping[str, object]) -> str:
@@ -238,8 +245,8 @@ def _run_lines(cell: Cell, run: Run, config: Sequence[Path]) -> list[str]:
     about = stored.about
     trained = f"{about.get('date')} on {about.get('device')}, {about.get('precision')}"
     command = ["./run", "retrain", run.name]
-    for file in config:
-        command += ["--config", str(file)]
+    for configuration in config:
+        command += ["--config", str(configuration)]
     return [
         run.name,
         f"  accuracy  {cell.by_seed[run.seed]:.4f} %",

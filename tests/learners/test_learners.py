@@ -23,7 +23,7 @@ from mdpu.errors import UserError
 from mdpu.law import Law
 from mdpu.learners.features import Standardisation
 from mdpu.learners.joint import JointObjective
-from mdpu.learners.linear import cross_fit, network_start, split_folds, start
+from mdpu.learners.linear import cross_fit, exchange, in_minority, network_start, split_folds, start
 from mdpu.learners.student import Linear, Student, check_student, fit_teacher, soft_labels
 from mdpu.randomness import Stream
 from mdpu.sample import Bags, Sample
@@ -77,6 +77,38 @@ def test_folds_of_a_symmetric_law_name_the_same_class(law, prior, seed):
     assert (np.corrcoef(scores.T)[0] > 0).all()
     shares = expit(scores[data.bags.unlabeled]).mean(axis=0)
     assert np.ptp(shares) < 0.15
+
+
+@pytest.mark.parametrize(
+    ("signs", "minority"),
+    [
+        ([1, 1, 1], [False, False, False]),
+        ([1, -1, 1], [False, True, False]),
+        ([-1, 1, 1], [True, False, False]),  # the first fold may be the one that differs
+        ([1, -1, -1, -1], [True, False, False, False]),
+    ],
+)
+def test_the_folds_that_differ_from_most_are_found(signs, minority):
+    scores = np.random.default_rng(0).normal(size=50)
+    of_folds = (
+        np.outer(signs, scores) + np.arange(len(signs))[:, None]
+    )  # an offset is no difference
+    assert in_minority(of_folds).tolist() == minority
+
+
+def test_exchanged_classes_have_the_odds_of_the_other_class():
+    """Odds pi p / (1 - pi) q become pi q / (1 - pi) p, in the models as in their scores."""
+    random = np.random.default_rng(0)
+    features = random.normal(size=(20, 3))
+    models = random.normal(size=(2, 4))
+    scores = features @ models[:, :-1].T + models[:, -1]
+    ratio = np.exp(scores) * 0.3 / 0.7  # p / q
+
+    changed, changed_scores = exchange(np.array([False, True]), models, scores.T, 0.7)
+
+    np.testing.assert_allclose(features @ changed[:, :-1].T + changed[:, -1], changed_scores.T)
+    np.testing.assert_allclose(changed_scores[0], scores[:, 0])
+    np.testing.assert_allclose(np.exp(changed_scores[1]), 0.7 / 0.3 / ratio[:, 1])
 
 
 LEARNERS = {

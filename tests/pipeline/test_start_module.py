@@ -73,7 +73,10 @@ def test_the_last_name_and_folder_say_where_the_page_is(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "pages"),
-    [(["-n"], 0), (["-np"], 0), (["--dry-run"], 0), ([], 1), (["-p"], 1), (["-d", "new"], 1)],
+    [
+        *((dry, 0) for dry in (["-n"], ["-np"], ["-pn"], ["-nq"], ["-nj2"], ["--dry-run"])),
+        *((real, 1) for real in ([], ["-p"], ["-d", "new"], ["--nolock"])),
+    ],
 )
 def test_a_dry_run_names_no_page(monkeypatch, options, pages):
     shown = []

@@ -132,6 +132,14 @@ def test_a_study_is_found_in_its_own_configuration():
     assert run.law == "exactly-1"
 
 
+def test_a_configuration_stands_in_the_commands_and_not_in_the_place_of_a_file():
+    reference = REPOSITORY / "config" / "reference.yaml"
+    said = trace.trace(f"{RELU}/seed1", [reference])
+    assert f"./run retrain {RELU}/seed1 --config {reference}" in said
+    (place,) = [line for line in said.splitlines() if line.startswith("  key ")]
+    assert place.endswith(".parquet")
+
+
 def test_a_wrong_file_beside_the_configurations_hides_no_number(tmp_path, monkeypatch):
     wrong = tmp_path / "mine.yaml"
     wrong.write_text("datasets: [unheard-of]\n")

@@ -19,6 +19,7 @@ from mdpu.pipeline.evaluate import rejudge
 from mdpu.pipeline.files import REPOSITORY, digest
 from mdpu.pipeline.plan import PARTS, Plan
 from mdpu.pipeline.report import apart
+from mdpu.pipeline.start import DRY
 from mdpu.settings import RECIPE
 
 os.environ.pop("PYTHONOPTIMIZE", None)  # claims are read from docstrings, which it can drop
@@ -35,12 +36,14 @@ try:
     if config.get("expected") and not Path(config["expected"]).exists():  # with --directory, as `shipped`
         config["expected"] = os.path.relpath(REPOSITORY / config["expected"])
     PLAN = Plan(config)
+    APART = apart.apart_plan(PLAN)
 except UserError as error:
     raise WorkflowError(str(error))
 
 ROOT, RESULTS = PLAN.layout.root, PLAN.layout.results
 SPLIT = "{dataset}/{variant}/m{size}/n{n}/prior{prior}"
 CELL = f"{SPLIT}/{{method}}"
+APART_FILES = apart.packed_files(APART)
 FIRST = selected(config, "datasets")[0]
 CSV, TEX, PAPER = (f"tables/{{experiment}}{end}" for end in (".csv", ".tex", "-paper.tex"))
 SVG, PDF = (f"figures/{{experiment}}{end}" for end in (".svg", ".pdf"))
@@ -117,7 +120,7 @@ def gpus():
     return {"cpu": 0, "cuda": 1, "auto": 0 if without else 1}[config["device"]]
 
 
-if {"-n", "--dry-run", "--dryrun"} & {*sys.argv}:
+if any(map(DRY.fullmatch, sys.argv)):
     missing = [cell for cell in PLAN.cells if PLAN.to_train(cell) and not PLAN.layout.run_file(cell).exists()]
     core_hours = sum(PLAN.core_minutes(cell) or 0 for cell in missing) / 60
     gpu_hours = sum(PLAN.gpu_minutes(cell) for cell in missing) / 60

@@ -42,6 +42,7 @@ rule claims:
         reporting=text(PLAN.protocol.reporting),
         readings=text([config["definitions"][name] for name in ("choices", "readings")]),
         rows=text(sorted(PLAN.table_rows)),
+        published=text(PLAN.published_names),
     script:
         "../scripts/claims.py"
 
@@ -49,7 +50,7 @@ rule claims:
 rule readings:
     """Judge each number under each reading of the paper."""
     input:
-        runs=sorted({*run_files(), *rejudge.reading_files(PLAN), *apart.apart_files(PLAN)}),
+        runs=sorted({*run_files(), *rejudge.reading_files(PLAN), *APART_FILES}),
     output:
         csv=offered("readings.csv", "readings", "Evaluation", "Every reading, number by number"),
         json=RESULTS / "readings.json",

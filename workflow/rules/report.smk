@@ -13,7 +13,7 @@ rule report:
         images=[PLAN.layout.images(dataset).with_suffix(".json") for dataset in PLAN.datasets],
         sheets=[sheet for dataset in PLAN.datasets for sheet in PLAN.layout.sheets(dataset)],
         expected=(PLAN.runs and config.get("expected")) or [],
-        apart=apart.apart_files(PLAN),
+        apart=APART_FILES,
     output:
         page=offered("report.html", "page", "Report", "Page"),
     log:
@@ -27,5 +27,6 @@ rule report:
         datasets=text({dataset: PLAN.dataset(dataset) for dataset in PLAN.datasets}),
         experiments=text({name: [shown.part, shown.title] for name, shown in PLAN.experiments.items()}),
         not_run=text(PLAN.not_run),
+        apart=text(APART.config if APART else None),
     script:
         "../scripts/report.py"

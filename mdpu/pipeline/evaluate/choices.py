@@ -188,7 +188,8 @@ class Readings:
 
         measures = ["epoch", "accuracy", "true_positive_rate", "true_negative_rate"]
         keys = pd.DataFrame(list(by_axes), columns=list(AXES))
-        metrics = join_histories(keys, [run.history[measures] for run in by_axes.values()])
+        histories = [run.history.reindex(columns=measures) for run in by_axes.values()]
+        metrics = join_histories(keys, histories)
         reported = [
             run_accuracies(metrics, self.reporting({"epochs": value})).assign(epochs=value)
             for value in self.values("epochs")

@@ -97,6 +97,20 @@ def reported_accuracy(metrics: pd.DataFrame, test_prior: str) -> pd.Series:
     return 100 * accuracy
 
 
+def number_of_trials(counts: Iterable[float]) -> str:
+    """Return numbers of trials in words: ``3 trials``, or ``3 to 5 trials``."""
+    numbers = sorted(set(map(int, counts)))
+    trials = "trial" if numbers == [1] else "trials"
+    return f"{span_of(numbers)} {trials}"
+
+
+def span_of(numbers: Sequence[int]) -> str:
+    """Return the least and the most of some numbers: ``3``, or ``3 to 5``."""
+    least = min(numbers)
+    most = max(numbers)
+    return str(most) if least == most else f"{least} to {most}"
+
+
 def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.DataFrame:
     """Return the reported accuracy of each run in percent, missing if it diverged, and the epochs
     that it averages.
@@ -106,21 +120,21 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     as for `reported_accuracy`.
     """
     accuracy = reported_accuracy(metrics, reporting["test_prior"])
-    epochs = metrics[[*AXES, "epoch"]].assign(accuracy=accuracy)
+    epochs = metrics[[*AXES, "epoch"]].assign(accuracy=accuracy, diverged=accuracy.isna())
+    epochs["diverged"] = epochs.groupby(list(AXES))["diverged"].transform("any").astype(bool)
     averages = (
         _averaged_epochs(epochs, reporting["average_last"])
         .groupby(list(AXES), as_index=False)
         .agg(
             accuracy=("accuracy", "mean"),
-            measured=("accuracy", "count"),
-            epochs=("accuracy", "size"),
+            diverged=("diverged", "any"),
             first_epoch=("epoch", "min"),
             last_epoch=("epoch", "max"),
         )
     )
-    # An average over fewer epochs would hide that the run diverged.
-    averages["accuracy"] = averages["accuracy"].where(averages["measured"] == averages["epochs"])
-    return averages.drop(columns=["measured", "epochs"])
+    # An average over fewer epochs, or the best of them, would hide that the run diverged.
+    averages["accuracy"] = averages["accuracy"].mask(averages["diverged"].astype(bool))
+    return averages.drop(columns="diverged")
 
 
 def _averaged_epochs(epochs: pd.DataFrame, average_last: Any) -> pd.DataFrame:

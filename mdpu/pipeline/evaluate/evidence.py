@@ -93,14 +93,17 @@ class Evidence:
             return cells
         trials = self.trials.merge(cells[list(CELL)], on=list(CELL))
         keys = other_keys(axis)
-        run = trials.groupby(keys)[axis].transform("nunique")
-        of_seed = trials.groupby([*keys, "seed"])[axis].transform("nunique")
-        common = trials[of_seed == run].groupby(list(CELL), as_index=False)
-        return common.agg(
+        finished = trials.dropna(subset="accuracy")
+        run = finished.groupby(keys)[axis].transform("nunique")
+        of_seed = finished.groupby([*keys, "seed"])[axis].transform("nunique")
+        common = finished[of_seed == run].groupby(list(CELL), as_index=False)
+        statistics = common.agg(
             mean=("accuracy", "mean"),
             std=("accuracy", "std"),
             trials=("accuracy", "count"),
         )
+        lost = cells.loc[cells["trials"] == 0, list(statistics)]  # every trial diverged
+        return pd.concat([statistics, lost], ignore_index=True)
 
     @cached_property
     def single_trials(self) -> dict[Any, Evidence]:

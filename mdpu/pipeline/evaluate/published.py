@@ -88,10 +88,11 @@ def in_one_reading(rows: pd.DataFrame) -> pd.DataFrame:
         reading = rows["reading"]
     own_split = reading.str.startswith(OWN_SPLIT)
     keys = ["tuple_size", "n", "prior", "method", "published_dataset", "own_split"]
-    twice = rows.assign(own_split=own_split).duplicated(keys, keep=False)
     renamed = rows["dataset"] != rows["published_dataset"]
     implied = renamed & (~own_split | reading.str.endswith(IMPLIED))
-    chosen = (~twice | implied).to_numpy()
+    rank = rows.assign(own_split=own_split, implied=implied)
+    has_implied = rank.groupby(keys, dropna=False)["implied"].transform("any")
+    chosen = (implied | ~has_implied).to_numpy()
 
     once = rows[chosen]
     of_number = once.assign(own_split=own_split[chosen]).groupby(keys, dropna=False, sort=False)

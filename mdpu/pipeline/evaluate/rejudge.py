@@ -13,7 +13,13 @@ import pandas as pd
 
 from mdpu.pipeline.config import BASE
 from mdpu.pipeline.evaluate.choices import Reading, Readings
-from mdpu.pipeline.evaluate.collect import reported_accuracy, spread_evenly, summarize
+from mdpu.pipeline.evaluate.collect import (
+    REPORTED,
+    reported_accuracy,
+    span_of,
+    spread_evenly,
+    summarize,
+)
 from mdpu.pipeline.evaluate.comparison import JUDGED, NOT_RUN, count_verdicts
 from mdpu.pipeline.evaluate.exported import DECIMALS, exported
 from mdpu.pipeline.evaluate.known import best_power, held_out
@@ -139,7 +145,8 @@ def shown_runs(
 
 def _shown_run(rows: pd.DataFrame, run: Stored, test_prior: str) -> dict[str, Any]:
     """Return what `shown_runs` says of a run, by its rows of the trials."""
-    epochs = run.history.assign(prior=rows["prior"].iloc[0], method=rows["method"].iloc[0])
+    measured = run.history.reindex(columns=["epoch", *REPORTED])
+    epochs = measured.assign(prior=rows["prior"].iloc[0], method=rows["method"].iloc[0])
     history = reported_accuracy(epochs, test_prior).to_numpy()
     curve = history[spread_evenly(len(history))]
     return {
@@ -194,12 +201,10 @@ def _counts(verdict: np.ndarray, trials: np.ndarray) -> dict[str, Any]:
     ``3`` or ``3 to 5``.
     """
     run = verdict != NOT_RUN
-    least = int(trials[run].min())
-    most = int(trials[run].max())
     return {
         "numbers": int(run.sum()),
         **count_verdicts(verdict, JUDGED),
-        "trials": str(most) if least == most else f"{least} to {most}",
+        "trials": span_of(trials[run]),
     }
 
 

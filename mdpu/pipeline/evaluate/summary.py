@@ -9,6 +9,7 @@ import pandas as pd
 
 from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.claims import FAILS, HOLDS, INCONCLUSIVE, PARTLY
+from mdpu.pipeline.evaluate.collect import number_of_trials
 from mdpu.pipeline.evaluate.comparison import (
     CLOSE,
     DIFFERS,
@@ -89,11 +90,8 @@ def scope(comparison: pd.DataFrame, titles_by_name: Mapping[str, str]) -> str:
 
     published = published_cells().query("method in @PROPOSED")
     datasets = f"{run['published_dataset'].nunique()} of {published['dataset'].nunique()}"
-    least = run["trials"].min()
-    most = run["trials"].max()
-    trials = f"{most:.0f} trials" if least == most else f"{least:.0f} to {most:.0f} trials"
     of_paper = f"The paper has {len(published)} numbers of {titles(PROPOSED)}"
-    of_ours = f"These, in {trials} each, are on {datasets} datasets"
+    of_ours = f"These, in {number_of_trials(run['trials'])} each, are on {datasets} datasets"
     return f"{of_paper}. {of_ours}: {_read_as(run, titles_by_name)}."
 
 

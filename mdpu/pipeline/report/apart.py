@@ -93,9 +93,8 @@ def apart_plan(plan: Plan) -> Plan | None:
     return plan_apart
 
 
-def apart_files(plan: Plan) -> list[Path]:
+def packed_files(plan_apart: Plan | None) -> list[Path]:
     """Return the packed files that hold the runs of `apart_plan`."""
-    plan_apart = apart_plan(plan)
     if plan_apart is None:
         return []
     return sorted(set(chain.from_iterable(map(plan_apart.shipped_files, plan_apart.cells))))
@@ -107,7 +106,7 @@ def read_apart(plan: Plan) -> Apart | None:
     if plan_apart is None:
         return None
     config = plan_apart.config
-    stored_runs = find_runs(plan_apart, apart_files(plan))
+    stored_runs = find_runs(plan_apart, packed_files(plan_apart))
     metrics = collect(stored_runs)
     runs = describe_runs(plan_apart, metrics, stored_runs)
     comparison = compare(

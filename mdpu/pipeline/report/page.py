@@ -37,9 +37,9 @@ from mdpu.pipeline.evaluate.summary import (
 )
 from mdpu.pipeline.evaluate.verify import verify
 from mdpu.pipeline.files import read_csv, read_json, read_table, write_text
-from mdpu.pipeline.plan import AXES, PARTS, Plan
+from mdpu.pipeline.plan import AXES, CELL, PARTS, Plan
 from mdpu.pipeline.report import forest, html
-from mdpu.pipeline.report.apart import read_apart
+from mdpu.pipeline.report.apart import Apart, read_apart
 from mdpu.pipeline.report.cells import (
     FLOAT32,
     HEIGHT,
@@ -187,6 +187,19 @@ class Part(NamedTuple):
     metrics: pd.DataFrame
 
 
+def apart_part(apart: Apart, plan: Plan) -> Part:
+    """Return what is shown apart from a plan, without the cells whose names the plan has too."""
+    first_runs = [vars(runs[0]) for runs in plan.cells.values()]
+    names = pd.DataFrame(first_runs, columns=list(CELL)).assign(is_own=True)
+
+    def without_own(table: pd.DataFrame) -> pd.DataFrame:
+        is_own = table[list(CELL)].merge(names, how="left")["is_own"]
+        return table[is_own.isna().to_numpy()]
+
+    comparison = apart.comparison[~apart.comparison["cell"].isin(plan.cells)]
+    return Part(apart.plan, comparison, without_own(apart.runs), without_own(apart.metrics))
+
+
 def _results(plan: Plan, shown: Sections) -> dict[str, Any]:
     """Return what the page says of the results: first screen, verdicts, claims, readings, cells.
 
@@ -200,7 +213,7 @@ def _results(plan: Plan, shown: Sections) -> dict[str, Any]:
     grid_apart = None
     apart = read_apart(plan)
     if apart:
-        parts.append(Part(apart.plan, apart.comparison, apart.runs, apart.metrics))
+        parts.append(apart_part(apart, plan))
         grid_apart = {
             **verdict_grid(apart.plan, apart.comparison),
             "about": apart.plan.config.get("about"),
@@ -249,8 +262,8 @@ def _first_screen(
     cells_of_tables = protocol_cells(summary, plan.table_rows)
     return {
         "level": f"{100 * plan.config['comparison']['level']:g} %",
-        "headline": headline(every_comparison, summary, verification),
-        "scope": scope(every_comparison, titles),
+        "headline": headline(comparison, summary, verification),
+        "scope": scope(comparison, titles),
         "scope_apart": scope_apart(every_comparison, titles),
         "lines": lines(comparison, claims, cells_of_tables, next(iter(beyond), None)),
         "bars": verdict_counts(comparison),

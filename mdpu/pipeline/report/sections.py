@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from mdpu.methods import load_method
-from mdpu.pipeline.evaluate.collect import cells_of
+from mdpu.pipeline.evaluate.collect import cells_of, number_of_trials
 from mdpu.pipeline.evaluate.published import missing_datasets
 from mdpu.pipeline.files import read_csv
 from mdpu.pipeline.plan import Experiment, Plan, Run
@@ -93,15 +93,6 @@ def figure_section(
         "seen": seen(plan, experiment, described),
         **figure(svg),
     }
-
-
-def number_of_trials(counts: Collection[int]) -> str:
-    """Return numbers of trials in words: ``3 trials``, or ``3 to 5 trials``."""
-    least = min(counts)
-    most = max(counts)
-    if least < most:
-        return f"{least} to {most} trials"
-    return "1 trial" if most == 1 else f"{most} trials"
 
 
 def trials_of(runs: Sequence[Run]) -> str:

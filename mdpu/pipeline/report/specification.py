@@ -20,6 +20,7 @@ from mdpu.pipeline.plan import Plan
 from mdpu.pipeline.report.drawing import PAGE, draw_panels, legend_below, save_figure
 from mdpu.pipeline.report.html import figure
 from mdpu.pipeline.report.sections import downloads
+from mdpu.pipeline.report.verdicts import reading_words, value_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +30,7 @@ NAME = "readings"
 TITLE = "Every number under every reading"
 CAPTION = """\
 A column is a reading of the paper, sorted by the median of ours minus the paper's. The list below
-names each by its number; the configuration has the names on top. Above: the median over its
+names each by its number. Above: the median over its
 numbers, the middle half (thick) and the middle eight tenths (thin), in points of accuracy. The axis
 is linear to 5 points and logarithmic beyond. In the middle: the verdict on each number, those with
 most readings on top, then those where ours is highest; what is empty was not run. Below: where the
@@ -100,8 +101,8 @@ def specification_curve(panel: Panel, rule: Any) -> Curve:
 
 
 def specification_columns(panel: Panel, readings: Readings, rule: Any) -> pd.DataFrame:
-    """Return a row for each column of the figure: its number, reading, address, numbers, the trials
-    that they have, median and verdicts.
+    """Return a row for each column of the figure: its number; its reading, also in words, and its
+    address; how many numbers it has, in how many trials; median and verdicts.
     """
     curve = specification_curve(panel, rule)
     rows = []
@@ -112,6 +113,7 @@ def specification_columns(panel: Panel, readings: Readings, rule: Any) -> pd.Dat
             {
                 "column": column + 1,
                 "reading": readings.name(reading),
+                "words": reading_words(reading, readings),
                 "address": reading_address(reading, readings),
                 "numbers": len(trials),
                 "fewest_trials": int(trials.min()),
@@ -191,8 +193,7 @@ def _draw_departures(
     for column, departed in enumerate(departures):
         heights = [marks.index(departure) for departure in departed.items()]
         axis.plot([column] * len(heights), heights, ".", color="#000000")
-    names = [f"{choice}: {value}" for choice, value in marks]
-    axis.set_yticks(range(len(marks)), labels=names)
+    axis.set_yticks(range(len(marks)), labels=[value_words(*mark) for mark in marks])
     axis.set_ylim(len(marks) - 0.5, -0.5)
 
     n_columns = len(departures)
@@ -242,7 +243,7 @@ def specification_section(plan: Plan, tried: int) -> dict[str, Any]:
         "template": "sections/figure.html.j2",
         "name": NAME,
         "title": TITLE,
-        "caption": CAPTION,
+        "caption": f"{CAPTION} {_names_in_words(Readings(plan.config))}",
         "trials": "",
         "not_run": [],
         "seen": seen,
@@ -250,3 +251,12 @@ def specification_section(plan: Plan, tried: int) -> dict[str, Any]:
         "downloads": downloads([csv]),
         **figure(plan.layout.figure(NAME)),
     }
+
+
+def _names_in_words(readings: Readings) -> str:
+    """Return what the names of readings mean that stand on top of the figure."""
+    names = []
+    for name, reading in readings.named.items():
+        if reading != readings.protocol:
+            names.append(f"{name} is {reading_words(reading, readings)}")
+    return f"On top, {'; '.join(names)}." if names else ""

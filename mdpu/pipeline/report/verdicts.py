@@ -11,6 +11,7 @@ import pandas as pd
 
 from mdpu.methods import load_method
 from mdpu.pipeline.evaluate.choices import Readings
+from mdpu.pipeline.evaluate.collect import number_of_trials
 from mdpu.pipeline.evaluate.comparison import (
     CLOSE,
     DIFFERS,
@@ -27,7 +28,6 @@ from mdpu.pipeline.evaluate.shipped import variant_of
 from mdpu.pipeline.evaluate.summary import counted, in_points, were_run
 from mdpu.pipeline.files import read_csv, read_json
 from mdpu.pipeline.plan import CELL, Plan, cell_name
-from mdpu.pipeline.report.sections import number_of_trials
 
 TABLES = {2: "II, pairs", 3: "III, pairs", 4: "IV, triples", 5: "V, triples"}
 # Glyphs tell the verdicts apart without colour.

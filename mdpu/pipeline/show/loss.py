@@ -37,7 +37,7 @@ The ramp loss is the paper's as printed in Table I. It has no slope on points th
 misclassified, so URE, ReLU and ABS learn nothing with it, and their points stay near chance.
 """
 PARTS_LEARN = """\
-A correction of each part learns something with it.
+The correction of each part learns with it.
 """
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from mdpu.methods import load_method
-from mdpu.pipeline.evaluate.collect import cells_of, epochs_in_words
+from mdpu.pipeline.evaluate.collect import cells_of, epochs_in_words, number_of_trials
 from mdpu.pipeline.evaluate.published import beside_published, missing_datasets
 from mdpu.pipeline.files import read_csv, write_csv, write_text
 from mdpu.pipeline.plan import Experiment, Plan, cell_name
 from mdpu.pipeline.report.latex import Best, latex_rows
-from mdpu.pipeline.report.sections import WITH_PAPER, number_of_trials
+from mdpu.pipeline.report.sections import WITH_PAPER
 from mdpu.pipeline.show import TABLE, Inputs, Kind, Outputs
 
 ROW_HEADINGS = ("prior", "dataset")  # columns that head a row of the printed table
@@ -73,7 +73,7 @@ def caption_parts(
     float32.
     """
     epochs = epochs_in_words(cells, average_last)
-    counts = number_of_trials([int(count) for count in cells["trials"]])
+    counts = number_of_trials(cells["trials"])
     unit = "Test accuracy in percent, mean ± standard deviation"
     return {
         "trials": f"{unit} over {counts}, each {epochs}.",

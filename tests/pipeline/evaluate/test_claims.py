@@ -242,6 +242,21 @@ def test_variants_and_losses_are_compared_by_the_seeds_that_both_have(
     assert held(claim, evidence(usual, other, trials=trials)) == held_by_common
 
 
+def test_a_seed_that_diverged_on_one_side_counts_on_neither():
+    key = {**CELLS, "method": "ure"}
+    accuracies = {"base": {1: 80, 2: 81, 3: np.nan}, "unlabeled 2n": {1: 79, 2: 80, 3: 95}}
+    trials = [
+        {**key, "variant": variant, "seed": seed, "accuracy": accuracy}
+        for variant, by_seed in accuracies.items()
+        for seed, accuracy in by_seed.items()
+    ]
+    trials = pd.DataFrame(trials).drop(columns=["std", "trials"])
+    usual = cells(("ure", 80.5))
+    more = cells(("ure", 254 / 3), variant="unlabeled 2n")
+    said = held("more-unlabeled-images-help", evidence(usual, more, trials=trials))
+    assert said == [False]
+
+
 def test_single_trials_are_checked_seed_by_seed():
     """ReLU beats URE in both cells on average, but at the second seed in one alone; the deviations
     have no trial.

@@ -177,6 +177,14 @@ def test_an_accuracy_is_a_mean_of_epochs_in_percent(average, accuracies, first, 
     assert runs["last_epoch"].tolist() == last
 
 
+@pytest.mark.parametrize("average", [1, 2, "all", "best"])
+def test_a_run_that_diverged_has_no_accuracy_however_epochs_are_averaged(average):
+    """Not even by its best epoch, which was before."""
+    lost = history(make_run(seed=3), [0.9, 0.8, np.nan, np.nan])
+    runs = run_accuracies(pd.concat([FOUR, lost]), {**NATURAL, "average_last": average})
+    assert runs["accuracy"].isna().tolist() == [False, True]
+
+
 def test_a_matched_test_prior_reweights_the_two_rates():
     true_positive_rates = [0.5, 1.0]
     true_negative_rates = [0.25, 0.5]

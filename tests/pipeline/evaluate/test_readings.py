@@ -17,7 +17,7 @@ from mdpu.pipeline.evaluate.panel import Panel, unexplained, verdicts
 from mdpu.pipeline.evaluate.published import published_cells
 from mdpu.pipeline.job import asked
 from mdpu.pipeline.plan import Plan
-from mdpu.pipeline.store import Stored
+from mdpu.pipeline.store import Stored, read_runs, write_runs
 
 CONFIG = load_config()
 READINGS = Readings(CONFIG)
@@ -145,6 +145,16 @@ def test_trials_are_reported_in_every_way_and_float32_counts():
     )
     assert np.isnan(trials["relu"]["last-ten"])
     assert set(trials.index.levels[0]) == {"ure", "relu"}
+
+
+def test_a_run_that_diverged_at_once_is_read(tmp_path):
+    """A file keeps no measure that is missing throughout."""
+    lost = stored(specs()["ure"], np.full(100, np.nan))
+    file = tmp_path / "runs.parquet"
+    write_runs(file, [lost])
+    (read,) = read_runs(file).values()
+    assert "true_positive_rate" not in read.history
+    assert READINGS.read_trials([read])["accuracy"].isna().all()
 
 
 UNSHIFTED = {"with": 0}

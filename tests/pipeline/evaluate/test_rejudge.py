@@ -197,7 +197,7 @@ def test_the_specification_curve_has_a_column_for_each_reading_and_a_row_for_eac
     medians = list(upper.lines[0].get_ydata())
     assert medians == sorted(medians)
     names = [text.get_text() for text in lower.get_yticklabels()]
-    assert names == ["epochs: all", "epochs: best", "replacement: without"]
+    assert names == ["all epochs", "best epoch, by test labels", "without replacement"]
 
 
 def test_the_columns_of_the_specification_curve_say_how_many_trials_they_have():

@@ -89,6 +89,13 @@ def test_of_two_datasets_of_ones_own_that_stand_for_one_number_the_first_counts(
     assert headline(run, CELLS).startswith("Of the 36 numbers of the paper that were run, ")
     assert set(counted(run)["dataset"]) == {"first"}
 
+    apart = dict.fromkeys(["first", "second"], "own split")
+    run = compared({"relu": 40.0}, {"first": "mnist", "second": "mnist"}, apart)
+    assert headline(run, CELLS).startswith(
+        "Of the 36 numbers of the paper that were run in a split"
+    )
+    assert set(counted(run)["dataset"]) == {"first"}
+
 
 @pytest.mark.parametrize(
     ("verification", "said"),

@@ -9,10 +9,10 @@ import pytest
 from mdpu.errors import UserError
 from mdpu.pipeline.config import load_config, merge
 from mdpu.pipeline.files import REPOSITORY, read_csv
-from mdpu.pipeline.plan import Plan
+from mdpu.pipeline.plan import AXES, Plan
 from mdpu.pipeline.report.apart import apart_plan, read_apart
 from mdpu.pipeline.report.html import figure
-from mdpu.pipeline.report.page import environment
+from mdpu.pipeline.report.page import apart_part, environment
 
 SHIPPED = REPOSITORY / "results/reference"
 
@@ -71,6 +71,20 @@ def test_what_is_shown_apart_does_not_depend_on_how_the_page_s_own_runs_are_trai
     plan = apart_plan(Plan(merge(reference, changes)))
     assert plan.config["name"] == changes.get("apart", "own-split")
     assert plan.cells and not any(map(plan.to_train, plan.cells))
+
+
+@pytest.mark.slow
+def test_a_cell_that_the_page_has_itself_is_not_shown_apart_too():
+    """Laws have comparisons of their own with cells of Tables II to V."""
+    reference = load_config([REPOSITORY / "config/reference.yaml"])
+    plan = Plan(merge(reference, {"apart": "laws"}))
+    apart = read_apart(plan)
+    assert apart.plan.cells.keys() & plan.cells.keys()
+    part = apart_part(apart, plan)
+    names = set(part.runs["run"].str.rpartition("/")[0])
+    assert names == apart.plan.cells.keys() - plan.cells.keys()
+    assert not set(part.comparison["cell"]) & plan.cells.keys()
+    assert len(part.metrics.groupby(list(AXES))) == len(part.runs)
 
 
 def test_only_a_configuration_whose_runs_are_shipped_is_shown_apart():

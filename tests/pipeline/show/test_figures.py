@@ -154,10 +154,12 @@ def test_the_caption_of_losses_says_that_the_printed_ramp_learns_nothing():
     plan = Plan(load_config([resource("config/reference.yaml")]))
     said = {
         name: load_kind("loss").caption(plan.experiments[name])
-        for name in ("figure5", "figure5-usual-ramp")
+        for name in ("figure5", "figure5-usual-ramp", "extended-losses")
     }
-    assert "nothing is" in said["figure5"]
-    assert "nothing is" not in said["figure5-usual-ramp"]
+    assert "learn nothing" in said["figure5"]
+    assert "learn nothing" not in said["figure5-usual-ramp"]
+    assert "of each part" in said["extended-losses"]
+    assert "of each part" not in said["figure5"]
 
 
 @pytest.mark.parametrize(
