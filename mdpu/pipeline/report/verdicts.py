@@ -25,7 +25,7 @@ from mdpu.pipeline.evaluate.exported import DECIMALS
 from mdpu.pipeline.evaluate.published import NUMERALS, family, published_cells
 from mdpu.pipeline.evaluate.rejudge import place_name
 from mdpu.pipeline.evaluate.shipped import variant_of
-from mdpu.pipeline.evaluate.summary import counted, in_points, were_run
+from mdpu.pipeline.evaluate.summary import counted, in_points, in_words, were_run
 from mdpu.pipeline.files import read_csv, read_json
 from mdpu.pipeline.plan import CELL, Plan, cell_name
 
@@ -225,6 +225,8 @@ VALUES = {
 }
 # Those whose words would not tell without their choice.
 WORDS = {
+    ("scope", "class"): "correction of each class",
+    ("scope", "part"): "correction of each part",
     ("overlap", "disjoint"): "tuples and unlabeled images apart",
     ("unlabeled", "half"): "half as many unlabeled images",
     ("unlabeled", "2n"): "twice as many unlabeled images",
@@ -268,7 +270,7 @@ def reading_rows(facts: Mapping[str, Any], readings: Readings) -> list[dict[str,
 def reading_words(reading: Mapping[str, str], readings: Readings) -> str:
     """Return where a reading departs from the protocol, in readers' words."""
     words = [value_words(choice, value) for choice, value in readings.departures(reading).items()]
-    return " and ".join(words) or "the protocol"
+    return in_words(words) if words else "the protocol"
 
 
 def value_words(choice: str, value: str) -> str:
