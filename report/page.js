@@ -397,7 +397,8 @@
     return `#comparisons${query.size ? `?${query}` : ""}`;
   };
   // An entry of the history remembers its reading, which an address such as #verdict does not name.
-  const entry = () => ({ reading: readingText() });
+  // The entry also has its depth, how many entries of open numbers lead to it, which closing the drawer goes back over.
+  const entry = (depth = history.state?.depth) => ({ reading: readingText(), depth });
   const replaceAddress = (address) => history.replaceState(entry(), "", address);
   let choose = () => {};
 
@@ -614,19 +615,20 @@
     [row.cells[0].textContent, `${row.cells[2].firstChild.textContent} on ${row.cells[1].textContent}, ${row.cells[3].textContent}`]));
   const trainedBy = (letter) => origins.get(letter) ?? "not recorded";
 
-  let before = "";  // the address to return to
   const openCell = (name) => {
     fill(name);
     if (!drawer.open) drawer.showModal();
     drawer.scrollTop = 0;
   };
   drawer.addEventListener("close", () => {
-    if (opened()) replaceAddress(before || (readingText() ? addressOf(null) : location.pathname + location.search));
+    if (!opened()) return;
+    if (history.state?.depth) history.go(-history.state.depth);
+    else replaceAddress(readingText() ? addressOf(null) : location.pathname + location.search);  // the page was opened at it
   });
   drawer.addEventListener("click", (event) => { if (event.target === drawer) drawer.close(); });
   const goTo = (name) => {
-    if (!opened()) before = location.hash;
-    history.pushState(entry(), "", addressOf(name));
+    const depth = opened() ? history.state?.depth && history.state.depth + 1 : 1;
+    history.pushState(entry(depth), "", addressOf(name));
     openCell(name);
   };
   document.addEventListener("click", (event) => {

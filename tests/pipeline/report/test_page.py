@@ -369,6 +369,39 @@ def test_back_leads_to_the_reading_that_was_chosen_and_no_other_link_leaves_it(p
     WebDriverWait(page, 60).until(lambda _: epochs() == usual)
 
 
+def test_closing_numbers_leads_back_to_where_the_first_was_opened(page):
+    def address_is(end):
+        WebDriverWait(page, 60).until(lambda _: page.current_url.endswith(end))
+
+    go_to(page, "claims")
+    go_to(page, "verdict")
+    click(page.find_element(By.CSS_SELECTOR, LINK))
+    address_is(f"#{CELL}")
+    other = CELL.replace("/ure", "/relu")
+    page.execute_script(f"document.querySelector(\"#table2 a.ours[href='#{other}']\").click()")
+    address_is(f"#{other}")
+    click(page.find_element(By.CSS_SELECTOR, "#drawer .shut"))
+    address_is("#verdict")
+    page.back()
+    address_is("#claims")
+
+
+def test_an_address_that_asks_for_what_cannot_be_is_told(page):
+    """As the controls do."""
+
+    def fault():
+        return page.find_element(By.CSS_SELECTOR, "#judging .fault").text
+
+    headline = page.find_element(By.ID, "headline").text
+    for text in ("margin:3", "margin:-3", "loss:unheard-of"):
+        go_to(page, f"reading={text}")
+        assert "cannot be" in fault()
+        assert page.find_element(By.ID, "headline").text == headline
+    go_to(page, "reading=margin:3;wider_margin:4")
+    assert fault() == ""
+    assert page.find_element(By.ID, "headline").text != headline
+
+
 def test_a_margin_that_cannot_be_is_refused_in_words(page):
     fault = page.find_element(By.CSS_SELECTOR, "#judging .fault")
     margin = page.find_element(By.CSS_SELECTOR, "#judging input[name=margin]")
