@@ -283,7 +283,7 @@ def bag_numbers() -> dict[str, str]:
         "bags-paper-most": f"{over_paper.max():.1f}",
         "bags-rivals": share(of_rivals > 0),
         "bags-rivals-significantly": str(int((low > 0).sum())),
-        "bags-least": f"{of_rivals.clip(upper=over_paper).min():.2f}",
+        "bags-least": f"{of_rivals.loc[over_paper.index].clip(upper=over_paper).min():.2f}",
         "bags-proposed": share(bag_relu > proposed),
         "bags-free-most": f"{without_prior.max():.2f}",
         "bags-free-near": share(without_prior < 1.5),
