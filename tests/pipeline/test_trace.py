@@ -41,6 +41,7 @@ def cell(tmp_path):
         "results_dir": str(tmp_path),
         "shipped": None,
         "datasets": ["mnist"],
+        "experiments": ["table2"],
         "axes": {"seed": [1, 2, 3]},
     }
     plan = Plan(merge(load_config(), overlay))
