@@ -162,7 +162,7 @@
 
   // As Python's verdict_words has it.
   const remark = (mark, { verdict, difference, reason, trials }) => {
-    const words = verdict + (difference === null ? "" : ` (${signed(difference)} points; ${reason}; ${trials[2]} trial${trials[2] === 1 ? "" : "s"})`);
+    const words = verdict + (difference === null ? "" : ` (${signed(difference)} points; ${reason}; ${counted([trials[2]], "trial")})`);
     mark.className = `mark ${kind(verdict)}`;
     mark.title = words;
     mark.replaceChildren(GLYPHS[verdict], make("span", { className: "hidden-text", textContent: ` ${words}` }));

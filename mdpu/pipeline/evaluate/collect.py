@@ -121,7 +121,7 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
     """
     accuracy = reported_accuracy(metrics, reporting["test_prior"])
     epochs = metrics[[*AXES, "epoch"]].assign(accuracy=accuracy, diverged=accuracy.isna())
-    epochs["diverged"] = epochs.groupby(list(AXES))["diverged"].transform("any").astype(bool)
+    epochs["diverged"] = epochs.groupby(list(AXES))["diverged"].transform("any")
     averages = (
         _averaged_epochs(epochs, reporting["average_last"])
         .groupby(list(AXES), as_index=False)
@@ -133,7 +133,7 @@ def run_accuracies(metrics: pd.DataFrame, reporting: Mapping[str, Any]) -> pd.Da
         )
     )
     # An average over fewer epochs, or the best of them, would hide that the run diverged.
-    averages["accuracy"] = averages["accuracy"].mask(averages["diverged"].astype(bool))
+    averages["accuracy"] = averages["accuracy"].mask(averages["diverged"])
     return averages.drop(columns="diverged")
 
 
